@@ -17,6 +17,35 @@ const ofTenants = (table: Table): Table =>
     .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
     .addColumn('livemode', 'integer', column => column.notNull())
 
+/** Adds columns: those that may be null, and those that have this value in the rows that are there, whose type is theirs. */
+export async function addColumns<DB>(
+  db: Kysely<DB>,
+  table: string,
+  columns: Record<string, 'text?' | 'integer?' | { default: string | number }>,
+): Promise<void> {
+  for (const [name, kind] of Object.entries(columns)) {
+    const isNullable = typeof kind === 'string'
+    const type = isNullable ? kind.slice(0, -1) : typeof kind.default === 'string' ? 'text' : 'integer'
+    const altered = db.schema.alterTable(table).addColumn(name, type as 'text', column => {
+      return isNullable ? column : column.notNull().defaultTo(kind.default)
+    })
+    await altered.execute()
+  }
+}
+
+/** `skipsNull`: without the rows in which the first column is null. */
+export function addIndex<DB>(
+  db: Kysely<DB>,
+  name: string,
+  table: string,
+  columns: string[],
+  { isUnique = false, skipsNull = false } = {},
+): Promise<void> {
+  const whole = db.schema.createIndex(name).on(table).columns(columns)
+  const index = skipsNull ? whole.where(columns[0] as never, 'is not', null) : whole
+  return (isUnique ? index.unique() : index).execute()
+}
+
 /** Creates the table with these columns. */
 export const createWith = (table: Table, columns: Columns): Promise<void> =>
   Object.entries(columns)

@@ -1,4 +1,4 @@
-/** Every migration by its name. One that was ever released is never edited. */
+/** Every migration by its name. What one does that was ever released never changes. */
 export { frame as '001-frame' } from './001-099/001-frame.ts'
 export { calls as '002-calls' } from './001-099/002-calls.ts'
 export { flows as '020-flows' } from './001-099/020-flows.ts'

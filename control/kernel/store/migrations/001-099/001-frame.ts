@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { objectTable, tenantTable } from '../columns.ts'
+import { addIndex, objectTable, tenantTable } from '../columns.ts'
 
 /** Organisations, keys, the event log, idempotency, settings. */
 export const frame: Migration = {
@@ -35,8 +35,8 @@ export const frame: Migration = {
       .addColumn('idempotency_key', 'text')
       .addColumn('call_id', 'text')
       .execute()
-    await db.schema.createIndex('events_tenant').on('events').columns(['organisation_id', 'livemode', 'id']).execute()
-    await db.schema.createIndex('events_call').on('events').columns(['call_id', 'id']).execute()
+    await addIndex(db, 'events_tenant', 'events', ['organisation_id', 'livemode', 'id'])
+    await addIndex(db, 'events_call', 'events', ['call_id', 'id'])
     await tenantTable(db, 'idempotency_keys')
       .addColumn('method', 'text', column => column.notNull())
       .addColumn('path', 'text', column => column.notNull())
@@ -47,7 +47,7 @@ export const frame: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('idempotency_keys_pk', ['organisation_id', 'livemode', 'method', 'path', 'key'])
       .execute()
-    await db.schema.createIndex('idempotency_created').on('idempotency_keys').columns(['created']).execute()
+    await addIndex(db, 'idempotency_created', 'idempotency_keys', ['created'])
     await db.schema
       .createTable('settings')
       .addColumn('name', 'text', column => column.primaryKey())

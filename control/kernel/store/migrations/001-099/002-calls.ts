@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { createWith, objectTable } from '../columns.ts'
+import { addIndex, createWith, objectTable } from '../columns.ts'
 
 async function callTables(db: Kysely<unknown>): Promise<void> {
   await createWith(objectTable(db, 'calls'), {
@@ -121,11 +121,7 @@ export const calls: Migration = {
     await callTables(db)
     await configurationTables(db)
     const index = (table: string, ...columns: string[]): Promise<void> =>
-      db.schema
-        .createIndex(`${table}_${columns.at(0)}`)
-        .on(table)
-        .columns(columns)
-        .execute()
+      addIndex(db, `${table}_${columns.at(0)}`, table, columns)
     for (const table of ['calls', 'conference_rooms', 'inbound_routes', 'phone_numbers', 'connections']) {
       await index(table, 'organisation_id', 'livemode', 'id')
     }
@@ -134,11 +130,8 @@ export const calls: Migration = {
     await index('participants', 'session_call_id')
     await index('participants', 'left_at', 'step')
     await index('media_streams', 'call_id')
-    await db.schema
-      .createIndex('phone_numbers_number')
-      .on('phone_numbers')
-      .columns(['organisation_id', 'livemode', 'number'])
-      .unique()
-      .execute()
+    await addIndex(db, 'phone_numbers_number', 'phone_numbers', ['organisation_id', 'livemode', 'number'], {
+      isUnique: true,
+    })
   },
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** Flows, their published versions, and simulations of a quarter of an hour. */
 export const flows: Migration = {
@@ -17,7 +17,7 @@ export const flows: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('flows_by_tenant').on('flows').columns(['organisation_id', 'livemode', 'id']).execute()
+    await addIndex(db, 'flows_by_tenant', 'flows', ['organisation_id', 'livemode', 'id'])
     await versionsAndSimulations(db)
   },
 }
@@ -39,6 +39,6 @@ async function versionsAndSimulations(db: Kysely<unknown>): Promise<void> {
     .addColumn('busy_until', 'text')
     .addColumn('expires_at', 'text', column => column.notNull())
     .execute()
-  await db.schema.createIndex('flow_simulations_expiry').on('flow_simulations').columns(['expires_at']).execute()
-  await db.schema.createIndex('flow_simulations_by_flow').on('flow_simulations').columns(['flow_id']).execute()
+  await addIndex(db, 'flow_simulations_expiry', 'flow_simulations', ['expires_at'])
+  await addIndex(db, 'flow_simulations_by_flow', 'flow_simulations', ['flow_id'])
 }

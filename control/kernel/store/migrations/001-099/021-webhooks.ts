@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** Webhook endpoints and their deliveries: the outbox and its log. */
 export const webhooks: Migration = {
@@ -23,11 +23,7 @@ export const webhooks: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('webhook_endpoints_tenant')
-      .on('webhook_endpoints')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
+    await addIndex(db, 'webhook_endpoints_tenant', 'webhook_endpoints', ['organisation_id', 'livemode', 'id'])
     await objectTable(db, 'webhook_deliveries')
       .addColumn('endpoint_id', 'text', column => column.notNull())
       .addColumn('event_id', 'text', column => column.notNull())
@@ -51,16 +47,11 @@ export const webhooks: Migration = {
 }
 
 async function indexes(db: Kysely<unknown>): Promise<void> {
-  const index = (name: string, columns: string[]) =>
-    db.schema.createIndex(name).on('webhook_deliveries').columns(columns).execute()
+  const index = (name: string, columns: string[]) => addIndex(db, name, 'webhook_deliveries', columns)
   await index('webhook_deliveries_tenant', ['organisation_id', 'livemode', 'id'])
   await index('webhook_deliveries_due', ['status', 'next_attempt_at'])
   await index('webhook_deliveries_endpoint', ['endpoint_id', 'status', 'id'])
   await index('webhook_deliveries_event', ['event_id', 'endpoint_id'])
   await index('webhook_deliveries_closed', ['status', 'updated'])
-  await db.schema
-    .createIndex('events_time')
-    .on('events')
-    .columns(['organisation_id', 'livemode', 'timestamp', 'id'])
-    .execute()
+  await addIndex(db, 'events_time', 'events', ['organisation_id', 'livemode', 'timestamp', 'id'])
 }

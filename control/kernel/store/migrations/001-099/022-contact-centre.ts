@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { type Columns, createWith, tenantTable } from '../columns.ts'
+import { addColumns, addIndex, type Columns, createWith, tenantTable } from '../columns.ts'
 
 async function createTable(db: Kysely<unknown>, name: string, { id, ...others }: Columns): Promise<void> {
   const table = tenantTable(db, name)
@@ -12,13 +12,8 @@ async function createTable(db: Kysely<unknown>, name: string, { id, ...others }:
 }
 
 /** An index whose first columns are the tenant's. */
-const index = (db: Kysely<unknown>, table: string, columns: string[], unique = false): Promise<void> => {
-  const built = db.schema
-    .createIndex(`${table}_by_${columns.join('_')}`)
-    .on(table)
-    .columns(['organisation_id', 'livemode', ...columns])
-  return (unique ? built.unique() : built).execute()
-}
+const index = (db: Kysely<unknown>, table: string, columns: string[], isUnique = false): Promise<void> =>
+  addIndex(db, `${table}_by_${columns.join('_')}`, table, ['organisation_id', 'livemode', ...columns], { isUnique })
 
 async function people(db: Kysely<unknown>): Promise<void> {
   await createTable(db, 'teams', { id: 'text', name: 'text', created: 'text' })
@@ -105,7 +100,7 @@ async function callbacks(db: Kysely<unknown>): Promise<void> {
   })
   await index(db, 'callbacks', ['open_phone'], true)
   await index(db, 'callbacks', ['status', 'id'])
-  await db.schema.createIndex('callbacks_open').on('callbacks').columns(['status', 'window_end']).execute()
+  await addIndex(db, 'callbacks_open', 'callbacks', ['status', 'window_end'])
   await createTable(db, 'callback_requests', { origin_call_id: 'text', callback_id: 'text' })
   await index(db, 'callback_requests', ['origin_call_id'], true)
 }
@@ -116,8 +111,6 @@ export const contactCentre: Migration = {
     await people(db)
     await queues(db)
     await callbacks(db)
-    for (const column of ['country', 'business_hours', 'callbacks']) {
-      await db.schema.alterTable('organisations').addColumn(column, 'text').execute()
-    }
+    await addColumns(db, 'organisations', { country: 'text?', business_hours: 'text?', callbacks: 'text?' })
   },
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { type Columns, createWith, objectTable } from '../columns.ts'
+import { addIndex, type Columns, createWith, objectTable } from '../columns.ts'
 import { createSearchTable } from './kb-search-table.ts'
 
 async function createTable(db: Kysely<unknown>, name: string, columns: Columns): Promise<void> {
@@ -8,11 +8,7 @@ async function createTable(db: Kysely<unknown>, name: string, columns: Columns):
 }
 
 const index = (db: Kysely<unknown>, table: string, columns: string[]): Promise<void> =>
-  db.schema
-    .createIndex(`${table}_by_${columns.join('_')}`)
-    .on(table)
-    .columns(['organisation_id', 'livemode', ...columns])
-    .execute()
+  addIndex(db, `${table}_by_${columns.join('_')}`, table, ['organisation_id', 'livemode', ...columns])
 
 async function knowledgeBase(db: Kysely<unknown>): Promise<void> {
   await createTable(db, 'kb_documents', {

@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** Work for later, taken by leases. */
 export const jobs: Migration = {
@@ -17,7 +18,7 @@ export const jobs: Migration = {
       .addColumn('last_error', 'text')
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('jobs_key').on('jobs').columns(['kind', 'key']).unique().execute()
-    await db.schema.createIndex('jobs_due').on('jobs').columns(['due_at']).execute()
+    await addIndex(db, 'jobs_key', 'jobs', ['kind', 'key'], { isUnique: true })
+    await addIndex(db, 'jobs_due', 'jobs', ['due_at'])
   },
 }

@@ -1,5 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 import { nodeOf } from '../../node.ts'
+import { addColumns, addIndex } from '../columns.ts'
 
 type Rows = {
   calls: { node_id: string }
@@ -11,17 +12,16 @@ type Rows = {
 export const nodes: Migration = {
   async up(db: Kysely<Rows>): Promise<void> {
     const node = nodeOf(db)
-    await db.schema.alterTable('calls').addColumn('node_id', 'text').execute()
+    await addColumns(db, 'calls', { node_id: 'text?' })
     await db.updateTable('calls').set({ node_id: node }).execute()
     await db
       .updateTable('settings')
       .set({ name: `media_position:${node}` })
       .where('name', '=', 'media_position')
       .execute()
-    await db.schema.createIndex('calls_running').on('calls').columns(['node_id', 'ended_at']).execute()
-    await db.schema.alterTable('idempotency_keys').addColumn('lease', 'text').execute()
-    await db.schema.alterTable('idempotency_keys').addColumn('leased_until', 'text').execute()
-    await db.schema.createIndex('idempotency_lease').on('idempotency_keys').columns(['lease', 'created']).execute()
+    await addIndex(db, 'calls_running', 'calls', ['node_id', 'ended_at'])
+    await addColumns(db, 'idempotency_keys', { lease: 'text?', leased_until: 'text?' })
+    await addIndex(db, 'idempotency_lease', 'idempotency_keys', ['lease', 'created'])
     await db
       .updateTable('idempotency_keys')
       .set({ lease: node, leased_until: '' })

@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely'
-import { type Columns, createWith, objectTable } from '../columns.ts'
+import { addColumns, addIndex, type Columns, createWith, objectTable } from '../columns.ts'
 
 const RUN: Columns = {
   report_id: 'text',
@@ -24,30 +24,20 @@ async function unfinishedRuns(db: Kysely<unknown>): Promise<void> {
   await db.schema.dropTable('report_runs').execute()
   await db.schema.alterTable('report_runs_new').renameTo('report_runs').execute()
   const tenant = ['organisation_id', 'livemode']
-  await db.schema
-    .createIndex('report_runs_by_id')
-    .on('report_runs')
-    .columns([...tenant, 'id'])
-    .execute()
-  const byReport = db.schema.createIndex('report_runs_by_report_id_id').on('report_runs')
-  await byReport.columns([...tenant, 'report_id', 'id']).execute()
-  await db.schema.createIndex('report_runs_finished').on('report_runs').columns(['finished_at']).execute()
+  await addIndex(db, 'report_runs_by_id', 'report_runs', [...tenant, 'id'])
+  await addIndex(db, 'report_runs_by_report_id_id', 'report_runs', [...tenant, 'report_id', 'id'])
+  await addIndex(db, 'report_runs_finished', 'report_runs', ['finished_at'])
 }
 
 /** Reports that run by themselves, invitations that can be accepted, and who has been told of a version's sunset. */
 export const reportsAndMail: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await unfinishedRuns(db)
-    for (const column of ['schedule', 'schedule_timezone', 'next_run_at']) {
-      await db.schema.alterTable('reports').addColumn(column, 'text').execute()
-    }
-    await db.schema.createIndex('reports_next_run').on('reports').columns(['next_run_at']).execute()
-    const byTime = db.schema.createIndex('calls_by_created').on('calls')
-    await byTime.columns(['organisation_id', 'livemode', 'created', 'id']).execute()
-    for (const column of ['token_hash', 'accepted_at']) {
-      await db.schema.alterTable('invitations').addColumn(column, 'text').execute()
-    }
-    await db.schema.createIndex('invitations_token').on('invitations').columns(['token_hash']).unique().execute()
+    await addColumns(db, 'reports', { schedule: 'text?', schedule_timezone: 'text?', next_run_at: 'text?' })
+    await addIndex(db, 'reports_next_run', 'reports', ['next_run_at'])
+    await addIndex(db, 'calls_by_created', 'calls', ['organisation_id', 'livemode', 'created', 'id'])
+    await addColumns(db, 'invitations', { token_hash: 'text?', accepted_at: 'text?' })
+    await addIndex(db, 'invitations_token', 'invitations', ['token_hash'], { isUnique: true })
     await db.schema
       .createTable('sunset_notices')
       .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))

@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** Requests to the API. */
 export const requestLogs: Migration = {
@@ -18,8 +19,7 @@ export const requestLogs: Migration = {
       .addColumn('duration_ms', 'integer', column => column.notNull())
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    const index = (name: string, columns: string[]): Promise<void> =>
-      db.schema.createIndex(name).on('request_logs').columns(columns).execute()
+    const index = (name: string, columns: string[]): Promise<void> => addIndex(db, name, 'request_logs', columns)
     await index('request_logs_tenant', ['organisation_id', 'livemode', 'id'])
     await index('request_logs_created', ['created'])
   },

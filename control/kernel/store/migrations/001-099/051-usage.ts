@@ -1,14 +1,11 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** Usage is counted by when things began. */
 export const usage: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     for (const table of ['calls', 'media_streams', 'recordings', 'callbacks']) {
-      await db.schema
-        .createIndex(`${table}_created`)
-        .on(table)
-        .columns(['organisation_id', 'livemode', 'created'])
-        .execute()
+      await addIndex(db, `${table}_created`, table, ['organisation_id', 'livemode', 'created'])
     }
   },
 }

@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** When an inbound route leads calls. */
 export const routeHours: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('inbound_routes').addColumn('hours', 'text').execute()
-  },
+  up: db => addColumns(db, 'inbound_routes', { hours: 'text?' }),
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addColumns, addIndex, tenantTable } from '../columns.ts'
 
 /** Softphones that are connected, and guests of conference rooms that have come by a link. */
 export const browsers: Migration = {
@@ -10,11 +10,7 @@ export const browsers: Migration = {
       .addColumn('node', 'text', column => column.notNull())
       .addColumn('connected_at', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('browser_sessions_by_user')
-      .on('browser_sessions')
-      .columns(['organisation_id', 'livemode', 'user_id'])
-      .execute()
+    await addIndex(db, 'browser_sessions_by_user', 'browser_sessions', ['organisation_id', 'livemode', 'user_id'])
     await tenantTable(db, 'browser_guests')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('room_id', 'text', column => column.notNull())
@@ -22,14 +18,7 @@ export const browsers: Migration = {
       .addColumn('role', 'text', column => column.notNull())
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('browser_guests_by_created')
-      .on('browser_guests')
-      .columns(['organisation_id', 'livemode', 'created'])
-      .execute()
-    await db.schema
-      .alterTable('participants')
-      .addColumn('admitted', 'integer', column => column.notNull().defaultTo(0))
-      .execute()
+    await addIndex(db, 'browser_guests_by_created', 'browser_guests', ['organisation_id', 'livemode', 'created'])
+    await addColumns(db, 'participants', { admitted: { default: 0 } })
   },
 }

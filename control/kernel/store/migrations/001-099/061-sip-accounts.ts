@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** The SIP accounts of members, and where they are registered. */
 export const sipAccounts: Migration = {
@@ -23,10 +23,6 @@ export const sipAccounts: Migration = {
       .addColumn('expires_at', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('sip_registrations_key', ['user_id', 'contact'])
       .execute()
-    await db.schema
-      .createIndex('sip_registrations_by_user')
-      .on('sip_registrations')
-      .columns(['organisation_id', 'livemode', 'user_id'])
-      .execute()
+    await addIndex(db, 'sip_registrations_by_user', 'sip_registrations', ['organisation_id', 'livemode', 'user_id'])
   },
 }

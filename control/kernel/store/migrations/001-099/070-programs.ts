@@ -1,5 +1,5 @@
 import type { ColumnDefinitionBuilder, Kysely, Migration } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 const required = (column: ColumnDefinitionBuilder): ColumnDefinitionBuilder => column.notNull()
 
@@ -41,15 +41,11 @@ export const programs: Migration = {
       .addColumn('duration_ms', 'integer')
       .addColumn('created', 'text', required)
       .execute()
-    await db.schema.createIndex('call_programs_leg').on('call_programs').columns(['leg_id']).execute()
-    await db.schema.createIndex('call_programs_child').on('call_programs').columns(['child_leg']).execute()
-    await db.schema.createIndex('call_programs_status').on('call_programs').columns(['status']).execute()
-    await db.schema.createIndex('call_inputs_call').on('call_inputs').columns(['call_id', 'id']).execute()
-    await db.schema.createIndex('call_steps_call').on('call_steps').columns(['call_id', 'id']).execute()
-    await db.schema
-      .createIndex('voicemails_tenant')
-      .on('voicemails')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
+    await addIndex(db, 'call_programs_leg', 'call_programs', ['leg_id'])
+    await addIndex(db, 'call_programs_child', 'call_programs', ['child_leg'])
+    await addIndex(db, 'call_programs_status', 'call_programs', ['status'])
+    await addIndex(db, 'call_inputs_call', 'call_inputs', ['call_id', 'id'])
+    await addIndex(db, 'call_steps_call', 'call_steps', ['call_id', 'id'])
+    await addIndex(db, 'voicemails_tenant', 'voicemails', ['organisation_id', 'livemode', 'id'])
   },
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** The words of calls, with speaker and time. */
 export const transcripts: Migration = {
@@ -17,11 +17,7 @@ export const transcripts: Migration = {
       .addColumn('start_ms', 'integer', column => column.notNull())
       .addColumn('end_ms', 'integer', column => column.notNull())
       .execute()
-    await db.schema.createIndex('transcripts_status').on('transcripts').columns(['status']).execute()
-    await db.schema
-      .createIndex('transcript_segments_call')
-      .on('transcript_segments')
-      .columns(['call_id', 'start_ms'])
-      .execute()
+    await addIndex(db, 'transcripts_status', 'transcripts', ['status'])
+    await addIndex(db, 'transcript_segments_call', 'transcript_segments', ['call_id', 'start_ms'])
   },
 }

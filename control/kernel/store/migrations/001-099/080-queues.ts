@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 import { nodeOf } from '../../node.ts'
-import { tenantTable } from '../columns.ts'
+import { addColumns, addIndex, tenantTable } from '../columns.ts'
 
 /** Ringing and talking: who rings for which call, how long a call waits, and what an agent does. */
 export const queues: Migration = {
@@ -15,13 +15,13 @@ export const queues: Migration = {
       agent_statuses: ['wanted', 'idle_since', 'wrap_up_until', 'rest_until', 'last_offered_at'],
     }
     for (const [table, columns] of Object.entries(added)) {
-      for (const column of columns) await db.schema.alterTable(table).addColumn(column, 'text').execute()
+      for (const column of columns) await addColumns(db, table, { [column]: 'text?' })
     }
-    await db.schema.alterTable('participants').addColumn('on_hold', 'integer').execute()
+    await addColumns(db, 'participants', { on_hold: 'integer?' })
     await db.updateTable('participants').set({ node_id: node }).execute()
-    await db.schema.createIndex('participants_by_step').on('participants').column('step').execute()
-    await db.schema.createIndex('participants_by_ring').on('participants').column('ring_id').execute()
-    await db.schema.createIndex('agents_in_wrap_up').on('agent_statuses').column('wrap_up_until').execute()
+    await addIndex(db, 'participants_by_step', 'participants', ['step'])
+    await addIndex(db, 'participants_by_ring', 'participants', ['ring_id'])
+    await addIndex(db, 'agents_in_wrap_up', 'agent_statuses', ['wrap_up_until'])
   },
 }
 
@@ -42,6 +42,6 @@ async function rings<DB>(db: Kysely<DB>): Promise<void> {
     .addColumn('mode', 'text')
     .addColumn('node_id', 'text', column => column.notNull())
     .execute()
-  await db.schema.createIndex('rings_by_call').on('rings').column('call_id').execute()
-  await db.schema.createIndex('rings_by_state').on('rings').columns(['state', 'deadline']).execute()
+  await addIndex(db, 'rings_by_call', 'rings', ['call_id'])
+  await addIndex(db, 'rings_by_state', 'rings', ['state', 'deadline'])
 }

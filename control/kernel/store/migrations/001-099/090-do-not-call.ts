@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** Numbers that an organisation must not call. */
 export const doNotCall: Migration = {
@@ -11,10 +11,6 @@ export const doNotCall: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addUniqueConstraint('do_not_call_by_phone', ['organisation_id', 'livemode', 'phone'])
       .execute()
-    await db.schema
-      .createIndex('do_not_call_by_id')
-      .on('do_not_call')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
+    await addIndex(db, 'do_not_call_by_id', 'do_not_call', ['organisation_id', 'livemode', 'id'])
   },
 }

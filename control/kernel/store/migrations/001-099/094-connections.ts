@@ -1,17 +1,15 @@
 import type { Kysely, Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** State of a connection's far end, the node that maintains it, and how keys are sent. */
 export const connections: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    const add = (name: string, type: 'text' | 'integer') =>
-      db.schema.alterTable('connections').addColumn(name, type).execute()
-    await db.schema
-      .alterTable('connections')
-      .addColumn('dtmf_mode', 'text', column => column.notNull().defaultTo('auto'))
-      .execute()
-    await add('status', 'text')
-    await add('sip_code', 'integer')
-    await add('kept_by', 'text')
-    await add('kept_until', 'text')
+    await addColumns(db, 'connections', {
+      dtmf_mode: { default: 'auto' },
+      status: 'text?',
+      sip_code: 'integer?',
+      kept_by: 'text?',
+      kept_until: 'text?',
+    })
   },
 }

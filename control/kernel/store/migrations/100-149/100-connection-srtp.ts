@@ -1,11 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Whether a connection's audio is encrypted. */
 export const connectionSrtp: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .alterTable('connections')
-      .addColumn('srtp', 'text', column => column.notNull().defaultTo('off'))
-      .execute()
-  },
+  up: db => addColumns(db, 'connections', { srtp: { default: 'off' } }),
 }

@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** A call can be paused by more than one: each pause is a row by the leg or room that it stands on. */
 export const capturePauses: Migration = {
@@ -11,7 +11,7 @@ export const capturePauses: Migration = {
       .addColumn('resumes_at', 'text')
       .addColumn('destination_participant_id', 'text')
       .execute()
-    await db.schema.createIndex('capture_pauses_call').on('capture_pauses').column('call_id').execute()
+    await addIndex(db, 'capture_pauses_call', 'capture_pauses', ['call_id'])
     // A session's pause stands on its room, which has its ID; a call's on the party that the call is of.
     await sql`
       insert into capture_pauses

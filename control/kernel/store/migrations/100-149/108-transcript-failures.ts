@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Why a transcript could not be written. */
 export const transcriptFailures: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('transcripts').addColumn('failed_reason', 'text').execute()
-  },
+  up: db => addColumns(db, 'transcripts', { failed_reason: 'text?' }),
 }

@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 const PENDING = ['organisation_id', 'livemode', 'status']
 
@@ -11,8 +12,7 @@ export const dueCallbacks: Migration = {
       callbacks_due_of_agent: ['route', 'agent_id', 'priority desc', 'due_at'],
     }
     for (const [name, columns] of Object.entries(added)) {
-      const index = db.schema.createIndex(name).on('callbacks')
-      await index.columns([...PENDING, ...columns]).execute()
+      await addIndex(db, name, 'callbacks', [...PENDING, ...columns])
     }
   },
 }

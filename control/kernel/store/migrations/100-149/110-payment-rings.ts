@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** A payment line that is rung for a flow brings its capture pause with it: JSON of `PaymentPause`, null for anybody else. */
 export const paymentRings: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('rings').addColumn('payment', 'text').execute()
-  },
+  up: db => addColumns(db, 'rings', { payment: 'text?' }),
 }

@@ -1,11 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** A transcript holds what the product said too. */
 export const transcriptSpeakers: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .alterTable('transcript_segments')
-      .addColumn('speaker', 'text', column => column.notNull().defaultTo('participant'))
-      .execute()
-  },
+  up: db => addColumns(db, 'transcript_segments', { speaker: { default: 'participant' } }),
 }

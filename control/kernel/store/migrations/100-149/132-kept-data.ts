@@ -1,20 +1,14 @@
 import type { Kysely, Migration } from 'kysely'
+import { addColumns, addIndex } from '../columns.ts'
 
 /** Recordings can be paused and encrypted, and what is kept of calls ends with its time. */
 export const keptData: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    const flag = (table: string, name: string): Promise<void> =>
-      db.schema
-        .alterTable(table)
-        .addColumn(name, 'integer', column => column.notNull().defaultTo(0))
-        .execute()
-    await flag('recordings', 'paused')
-    await flag('recordings', 'encrypted')
-    await flag('voicemails', 'encrypted')
-    await flag('organisations', 'encrypt_recordings')
-    await db.schema.alterTable('organisations').addColumn('retention', 'text').execute()
+    await addColumns(db, 'recordings', { paused: { default: 0 }, encrypted: { default: 0 } })
+    await addColumns(db, 'voicemails', { encrypted: { default: 0 } })
+    await addColumns(db, 'organisations', { encrypt_recordings: { default: 0 }, retention: 'text?' })
     const due = (table: string, column: string): Promise<void> =>
-      db.schema.createIndex(`${table}_kept`).on(table).columns(['organisation_id', column]).execute()
+      addIndex(db, `${table}_kept`, table, ['organisation_id', column])
     await due('recordings', 'created')
     await due('transcripts', 'created')
     await due('voicemails', 'created')

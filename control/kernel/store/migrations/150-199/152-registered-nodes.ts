@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 import { nodeOf } from '../../node.ts'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** A phone is registered at a node, which alone can reach it through its NAT or over its connection. */
 export const registeredNodes: Migration = {
@@ -20,11 +20,7 @@ export const registeredNodes: Migration = {
       .addColumn('expires_at', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('sip_registrations_at_node', ['user_id', 'contact', 'node'])
       .execute()
-    await db.schema
-      .createIndex('sip_registrations_by_user')
-      .on('sip_registrations')
-      .columns(['organisation_id', 'livemode', 'user_id'])
-      .execute()
+    await addIndex(db, 'sip_registrations_by_user', 'sip_registrations', ['organisation_id', 'livemode', 'user_id'])
     const node = nodeOf(db)
     for (const row of rows)
       await db

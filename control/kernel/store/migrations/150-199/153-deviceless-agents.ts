@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Since when an agent has no device. */
 export const devicelessAgents: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('agent_statuses').addColumn('deviceless_since', 'text').execute()
-  },
+  up: db => addColumns(db, 'agent_statuses', { deviceless_since: 'text?' }),
 }

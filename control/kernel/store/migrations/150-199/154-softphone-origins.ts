@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** The website that a softphone was opened from is where its next token works. */
 export const softphoneOrigins: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('browser_sessions').addColumn('origin', 'text').execute()
-  },
+  up: db => addColumns(db, 'browser_sessions', { origin: 'text?' }),
 }

@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** The identity of a softphone across reconnects: its running call continues with its next connection. */
 export const softphoneDevices: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('browser_sessions').addColumn('device', 'text').execute()
-  },
+  up: db => addColumns(db, 'browser_sessions', { device: 'text?' }),
 }

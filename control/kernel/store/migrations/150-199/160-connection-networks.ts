@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Kysely, Migration } from 'kysely'
 import { canonicalBlock } from '../../../../../media/protocol.ts'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 interface Before {
   connections: {
@@ -23,11 +23,7 @@ export const connectionNetworks: Migration = {
       .addColumn('network', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('connection_networks_pk', ['connection_id', 'network'])
       .execute()
-    await db.schema
-      .createIndex('connection_networks_network')
-      .on('connection_networks')
-      .columns(['network', 'livemode'])
-      .execute()
+    await addIndex(db, 'connection_networks_network', 'connection_networks', ['network', 'livemode'])
     const rows = await db.selectFrom('connections').selectAll().execute()
     for (const { id, organisation_id, livemode, kind, host, allowed_ips } of rows) {
       const named = kind === 'registration' && isIP(host ?? '') !== 0 ? [host ?? ''] : []

@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** When an invitation was taken back. */
 export const revokedInvitations: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('invitations').addColumn('revoked_at', 'text').execute()
-  },
+  up: db => addColumns(db, 'invitations', { revoked_at: 'text?' }),
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 interface OldCall {
   id: string
@@ -38,13 +38,9 @@ export const callKeys: Migration = {
       .addColumn('call_id', 'text', column => column.notNull().references('calls.id').onDelete('cascade'))
       .addPrimaryKeyConstraint('call_keys_pk', ['organisation_id', 'livemode', 'name', 'value', 'call_id'])
       .execute()
-    await db.schema.createIndex('call_keys_of_call').on('call_keys').columns(['call_id']).execute()
+    await addIndex(db, 'call_keys_of_call', 'call_keys', ['call_id'])
     const index = (table: string, column: string) =>
-      db.schema
-        .createIndex(`${table}_of_${column}`)
-        .on(table)
-        .columns(['organisation_id', 'livemode', column, 'id'])
-        .execute()
+      addIndex(db, `${table}_of_${column}`, table, ['organisation_id', 'livemode', column, 'id'])
     for (const column of ['user_id', 'queue_id', 'ended_reason']) await index('calls', column)
     await index('call_programs', 'assistant_id')
     await keyOld(db as Kysely<Old>)

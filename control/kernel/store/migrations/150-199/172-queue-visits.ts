@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** How each call left its queue: what service is measured by. */
 export const queueVisits: Migration = {
@@ -11,11 +11,14 @@ export const queueVisits: Migration = {
       .addColumn('wait_ms', 'integer', column => column.notNull())
       .addColumn('left_at', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('queue_visits_of_queue')
-      .on('queue_visits')
-      .columns(['organisation_id', 'livemode', 'queue_id', 'left_at', 'outcome', 'wait_ms'])
-      .execute()
-    await db.schema.createIndex('queue_visits_of_call').on('queue_visits').columns(['call_id']).execute()
+    await addIndex(db, 'queue_visits_of_queue', 'queue_visits', [
+      'organisation_id',
+      'livemode',
+      'queue_id',
+      'left_at',
+      'outcome',
+      'wait_ms',
+    ])
+    await addIndex(db, 'queue_visits_of_call', 'queue_visits', ['call_id'])
   },
 }

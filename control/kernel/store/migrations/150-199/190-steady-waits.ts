@@ -1,9 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** When a call joined its queue by a clock that nobody sets, and of which node that clock is. */
 export const steadyWaits: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('queue_calls').addColumn('joined_ms', 'integer').execute()
-    await db.schema.alterTable('queue_calls').addColumn('joined_on', 'text').execute()
-  },
+  up: db => addColumns(db, 'queue_calls', { joined_ms: 'integer?', joined_on: 'text?' }),
 }

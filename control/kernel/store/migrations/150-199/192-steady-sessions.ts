@@ -1,9 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** When a session of a room began by a clock that nobody sets, and of which node that clock is. */
 export const steadySessions: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('calls').addColumn('started_ms', 'integer').execute()
-    await db.schema.alterTable('calls').addColumn('started_on', 'text').execute()
-  },
+  up: db => addColumns(db, 'calls', { started_ms: 'integer?', started_on: 'text?' }),
 }

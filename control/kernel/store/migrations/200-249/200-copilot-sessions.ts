@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** The copilot for an agent's call: its knowledge, its messages, and input that it has not handled yet. */
 export const copilotSessions: Migration = {
@@ -40,14 +40,9 @@ export const copilotSessions: Migration = {
       .addColumn('session_id', 'text', column => column.notNull())
       .addColumn('body', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('copilot_sessions_call').on('copilot_sessions').columns(['call_id']).execute()
-    await db.schema.createIndex('copilot_sessions_status').on('copilot_sessions').columns(['status']).execute()
-    await db.schema
-      .createIndex('copilot_messages_session')
-      .on('copilot_messages')
-      .columns(['session_id', 'seq'])
-      .unique()
-      .execute()
-    await db.schema.createIndex('copilot_inputs_session').on('copilot_inputs').columns(['session_id', 'id']).execute()
+    await addIndex(db, 'copilot_sessions_call', 'copilot_sessions', ['call_id'])
+    await addIndex(db, 'copilot_sessions_status', 'copilot_sessions', ['status'])
+    await addIndex(db, 'copilot_messages_session', 'copilot_messages', ['session_id', 'seq'], { isUnique: true })
+    await addIndex(db, 'copilot_inputs_session', 'copilot_inputs', ['session_id', 'id'])
   },
 }

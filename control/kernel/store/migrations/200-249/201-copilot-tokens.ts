@@ -1,13 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Paid usage of a copilot's model. */
 export const copilotTokens: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    for (const name of ['input_tokens', 'output_tokens']) {
-      await db.schema
-        .alterTable('copilot_sessions')
-        .addColumn(name, 'integer', column => column.notNull().defaultTo(0))
-        .execute()
-    }
-  },
+  up: db => addColumns(db, 'copilot_sessions', { input_tokens: { default: 0 }, output_tokens: { default: 0 } }),
 }

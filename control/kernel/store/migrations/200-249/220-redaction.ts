@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** What an organisation does not want to keep of calls' words. */
 export const redaction: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('organisations').addColumn('redaction', 'text').execute()
-  },
+  up: db => addColumns(db, 'organisations', { redaction: 'text?' }),
 }

@@ -1,10 +1,10 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addColumns, addIndex, tenantTable } from '../columns.ts'
 
 /** Results of finished calls: summaries, search marks, evaluations; and the search over transcripts. */
 export const quality: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('organisations').addColumn('quality', 'text').execute()
+    await addColumns(db, 'organisations', { quality: 'text?' })
     await createReviews(db)
     await createEvaluations(db)
     await createSearch(db)
@@ -23,23 +23,15 @@ async function createReviews(db: Kysely<unknown>): Promise<void> {
     .addColumn('created', 'text', column => column.notNull())
     .addColumn('updated', 'text', column => column.notNull())
     .execute()
-  await db.schema
-    .createIndex('call_summaries_kept')
-    .on('call_summaries')
-    .columns(['organisation_id', 'created'])
-    .execute()
-  await db.schema
-    .createIndex('call_summaries_of_time')
-    .on('call_summaries')
-    .columns(['organisation_id', 'livemode', 'call_at', 'id'])
-    .execute()
+  await addIndex(db, 'call_summaries_kept', 'call_summaries', ['organisation_id', 'created'])
+  await addIndex(db, 'call_summaries_of_time', 'call_summaries', ['organisation_id', 'livemode', 'call_at', 'id'])
   await tenantTable(db, 'call_marks')
     .addColumn('kind', 'text', column => column.notNull())
     .addColumn('value', 'text', column => column.notNull())
     .addColumn('call_id', 'text', column => column.notNull())
     .addPrimaryKeyConstraint('call_marks_pk', ['organisation_id', 'livemode', 'kind', 'value', 'call_id'])
     .execute()
-  await db.schema.createIndex('call_marks_of_call').on('call_marks').columns(['call_id']).execute()
+  await addIndex(db, 'call_marks_of_call', 'call_marks', ['call_id'])
 }
 
 async function createEvaluations(db: Kysely<unknown>): Promise<void> {
@@ -64,14 +56,10 @@ async function createEvaluations(db: Kysely<unknown>): Promise<void> {
     .addUniqueConstraint('qa_evaluations_of_call', ['call_id'])
     .execute()
   const index = (name: string, columns: string[]) =>
-    db.schema.createIndex(`qa_evaluations_of_${name}`).on('qa_evaluations').columns(columns).execute()
+    addIndex(db, `qa_evaluations_of_${name}`, 'qa_evaluations', columns)
   await index('time', ['organisation_id', 'livemode', 'call_at', 'id'])
   await index('user', ['organisation_id', 'livemode', 'user_id', 'id'])
-  await db.schema
-    .createIndex('qa_evaluations_kept')
-    .on('qa_evaluations')
-    .columns(['organisation_id', 'created'])
-    .execute()
+  await addIndex(db, 'qa_evaluations_kept', 'qa_evaluations', ['organisation_id', 'created'])
 }
 
 /** Read and written by `control/quality/search`. It includes existing transcripts. */

@@ -1,12 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** The list of evaluations is read in its order, however many there are. */
 export const qaList: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createIndex('qa_evaluations_organisation_id')
-      .on('qa_evaluations')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
-  },
+  up: db => addIndex(db, 'qa_evaluations_organisation_id', 'qa_evaluations', ['organisation_id', 'livemode', 'id']),
 }

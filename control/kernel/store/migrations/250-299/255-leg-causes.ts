@@ -1,9 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Why a leg ended, as whoever ended it said (Q.850, Reason): of the call, and of each who was rung for it. */
 export const legCauses: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('calls').addColumn('cause', 'text').execute()
-    await db.schema.alterTable('participants').addColumn('cause', 'text').execute()
+    await addColumns(db, 'calls', { cause: 'text?' })
+    await addColumns(db, 'participants', { cause: 'text?' })
   },
 }

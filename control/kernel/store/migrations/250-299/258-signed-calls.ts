@@ -1,15 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Which connections sign calls, and which judge the signatures of others (STIR/SHAKEN). */
 export const signedCalls: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .alterTable('connections')
-      .addColumn('sign_calls', 'integer', column => column.notNull().defaultTo(0))
-      .execute()
-    await db.schema
-      .alterTable('connections')
-      .addColumn('verify_calls', 'text', column => column.notNull().defaultTo('off'))
-      .execute()
-  },
+  up: db => addColumns(db, 'connections', { sign_calls: { default: 0 }, verify_calls: { default: 'off' } }),
 }

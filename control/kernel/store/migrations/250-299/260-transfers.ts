@@ -1,17 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { addColumns, addIndex } from '../columns.ts'
 
 /** Handling of a far end's REFER, of ours, and the caller that transfers show; running transfers by SIP. */
 export const transfers: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    for (const [name, usual] of [
-      ['transfers', 'refuse'],
-      ['transfer_caller', 'original'],
-    ] as const) {
-      await db.schema
-        .alterTable('connections')
-        .addColumn(name, 'text', column => column.notNull().defaultTo(usual))
-        .execute()
-    }
+    await addColumns(db, 'connections', { transfers: { default: 'refuse' }, transfer_caller: { default: 'original' } })
     await db.schema
       .createTable('call_transfers')
       .addColumn('id', 'text', column => column.primaryKey())
@@ -27,7 +20,7 @@ export const transfers: Migration = {
       .addColumn('node_id', 'text')
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('call_transfers_by_ring').on('call_transfers').column('ring_id').execute()
-    await db.schema.createIndex('call_transfers_by_node').on('call_transfers').column('node_id').execute()
+    await addIndex(db, 'call_transfers_by_ring', 'call_transfers', ['ring_id'])
+    await addIndex(db, 'call_transfers_by_node', 'call_transfers', ['node_id'])
   },
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** Texts from members' phones and to them. */
 export const messages: Migration = {
@@ -15,12 +15,8 @@ export const messages: Migration = {
       .addColumn('pending', 'integer', column => column.notNull())
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('messages_tenant')
-      .on('messages')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
-    await db.schema.createIndex('messages_due').on('messages').columns(['organisation_id', 'created']).execute()
-    await db.schema.createIndex('messages_status').on('messages').columns(['status', 'created']).execute()
+    await addIndex(db, 'messages_tenant', 'messages', ['organisation_id', 'livemode', 'id'])
+    await addIndex(db, 'messages_due', 'messages', ['organisation_id', 'created'])
+    await addIndex(db, 'messages_status', 'messages', ['status', 'created'])
   },
 }

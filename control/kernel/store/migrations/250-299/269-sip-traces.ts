@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** SIP messages of each leg, and headers of its RTP packets if requested. */
 export const sipTraces: Migration = {
@@ -10,6 +10,6 @@ export const sipTraces: Migration = {
       .addColumn('dropped', 'integer', column => column.notNull())
       .addColumn('content', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('sip_traces_call').on('sip_traces').column('call_id').execute()
+    await addIndex(db, 'sip_traces_call', 'sip_traces', ['call_id'])
   },
 }

@@ -1,11 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** The proxies between us and a phone that has registered (RFC 3327), as a JSON list. */
 export const registeredPaths: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .alterTable('sip_registrations')
-      .addColumn('path', 'text', column => column.notNull().defaultTo('[]'))
-      .execute()
-  },
+  up: db => addColumns(db, 'sip_registrations', { path: { default: '[]' } }),
 }

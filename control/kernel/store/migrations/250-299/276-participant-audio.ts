@@ -1,9 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Audio settings of a participant, and the active speaker of a conference. */
 export const participantAudio: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('participants').addColumn('audio', 'text').execute()
-    await db.schema.alterTable('session_states').addColumn('active_speaker', 'text').execute()
+    await addColumns(db, 'participants', { audio: 'text?' })
+    await addColumns(db, 'session_states', { active_speaker: 'text?' })
   },
 }

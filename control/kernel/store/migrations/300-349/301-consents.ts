@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** Who has agreed to what, and which consents an organisation requires. */
 export const consents: Migration = {
@@ -12,10 +12,9 @@ export const consents: Migration = {
       table = table.addColumn(name, 'text')
     }
     await table.execute()
-    const index = (name: string, columns: string[]) => db.schema.createIndex(name).on('consents').columns(columns)
-    await index('consents_standing', ['organisation_id', 'livemode', 'standing']).unique().execute()
-    await index('consents_by_id', ['organisation_id', 'livemode', 'id']).execute()
-    await index('consents_by_phone', ['organisation_id', 'livemode', 'phone', 'id']).execute()
+    await addIndex(db, 'consents_standing', 'consents', ['organisation_id', 'livemode', 'standing'], { isUnique: true })
+    await addIndex(db, 'consents_by_id', 'consents', ['organisation_id', 'livemode', 'id'])
+    await addIndex(db, 'consents_by_phone', 'consents', ['organisation_id', 'livemode', 'phone', 'id'])
     await sql`alter table organisations add column require_consent text`.execute(db)
   },
 }

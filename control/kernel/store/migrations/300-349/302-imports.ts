@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** Imports, and the pieces of their files. */
 export const imports: Migration = {
@@ -20,7 +21,7 @@ export const imports: Migration = {
     }
     await table.execute()
     const columns = ['organisation_id', 'livemode', 'id']
-    await db.schema.createIndex('imports_of_organisation').on('imports').columns(columns).execute()
+    await addIndex(db, 'imports_of_organisation', 'imports', columns)
     await db.schema
       .createTable('import_pieces')
       .addColumn('import_id', 'text', column => column.notNull())

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** Campaigns, whom they call, and each attempt to. */
 export const campaigns: Migration = {
@@ -44,10 +44,8 @@ export const campaigns: Migration = {
       .addColumn('ended_at', 'text')
       .addColumn('result', 'text')
       .execute()
-    const index = (name: string, on: string, columns: string[], isUnique = false) => {
-      const made = db.schema.createIndex(name).on(on).columns(columns)
-      return (isUnique ? made.unique() : made).execute()
-    }
+    const index = (name: string, on: string, columns: string[], isUnique = false) =>
+      addIndex(db, name, on, columns, { isUnique })
     await index('campaigns_tenant', 'campaigns', ['organisation_id', 'livemode', 'id'])
     await index('campaigns_status', 'campaigns', ['status'])
     await index('campaign_contacts_phone', 'campaign_contacts', ['campaign_id', 'phone'], true)

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** Secrets under a name, tools that assistants share, and what the tools were before. */
 export const tools: Migration = {
@@ -16,8 +16,8 @@ export const tools: Migration = {
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
     const byName = ['organisation_id', 'livemode', 'name']
-    await db.schema.createIndex('secrets_name').unique().on('secrets').columns(byName).execute()
-    await db.schema.createIndex('secrets_tenant').on('secrets').columns(['organisation_id', 'livemode', 'id']).execute()
+    await addIndex(db, 'secrets_name', 'secrets', byName, { isUnique: true })
+    await addIndex(db, 'secrets_tenant', 'secrets', ['organisation_id', 'livemode', 'id'])
     await table('tools')
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('kind', 'text', column => column.notNull())
@@ -28,7 +28,7 @@ export const tools: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('tools_tenant').on('tools').columns(['organisation_id', 'livemode', 'id']).execute()
+    await addIndex(db, 'tools_tenant', 'tools', ['organisation_id', 'livemode', 'id'])
     await table('tool_versions')
       .addColumn('tool_id', 'text', column => column.notNull())
       .addColumn('version', 'integer', column => column.notNull())
@@ -36,6 +36,6 @@ export const tools: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .execute()
     const ofTool = ['tool_id', 'version']
-    await db.schema.createIndex('tool_versions_tool').unique().on('tool_versions').columns(ofTool).execute()
+    await addIndex(db, 'tool_versions_tool', 'tool_versions', ofTool, { isUnique: true })
   },
 }

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** Callback forms on websites, and the proofs of work that were taken by them. */
 export const sites: Migration = {
@@ -13,12 +13,12 @@ export const sites: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('sites_tenant').on('sites').columns(['organisation_id', 'livemode', 'id']).execute()
-    await db.schema.createIndex('sites_by_queue').on('sites').column('queue_id').execute()
+    await addIndex(db, 'sites_tenant', 'sites', ['organisation_id', 'livemode', 'id'])
+    await addIndex(db, 'sites_by_queue', 'sites', ['queue_id'])
     await tenantTable(db, 'site_proofs')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('expires_at', 'text', column => column.notNull())
       .execute()
-    await db.schema.createIndex('site_proofs_by_end').on('site_proofs').column('expires_at').execute()
+    await addIndex(db, 'site_proofs_by_end', 'site_proofs', ['expires_at'])
   },
 }

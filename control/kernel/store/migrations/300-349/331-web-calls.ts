@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { tenantTable } from '../columns.ts'
+import { addIndex, tenantTable } from '../columns.ts'
 
 /** Which calls were made by browsers, and from which website. */
 export const webCalls: Migration = {
@@ -11,10 +11,6 @@ export const webCalls: Migration = {
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('web_calls_tenant')
-      .on('web_calls')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
+    await addIndex(db, 'web_calls_tenant', 'web_calls', ['organisation_id', 'livemode', 'id'])
   },
 }

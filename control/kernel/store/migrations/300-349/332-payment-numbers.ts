@@ -1,11 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Organisations whose callers' keys reach payment numbers alone. */
 export const paymentNumbers: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .alterTable('organisations')
-      .addColumn('pci_numbers_only', 'integer', column => column.notNull().defaultTo(0))
-      .execute()
-  },
+  up: db => addColumns(db, 'organisations', { pci_numbers_only: { default: 0 } }),
 }

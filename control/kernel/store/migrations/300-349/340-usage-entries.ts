@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
-import { objectTable } from '../columns.ts'
+import { addIndex, objectTable } from '../columns.ts'
 
 /** The usage ledger, filled with what was counted from the objects themselves so far. */
 export const usageEntries: Migration = {
@@ -11,8 +11,7 @@ export const usageEntries: Migration = {
       .addColumn('at', 'text', column => column.notNull())
       .addUniqueConstraint('usage_entries_source', ['source_id', 'meter'])
       .execute()
-    const index = (name: string, columns: string[]) =>
-      db.schema.createIndex(`usage_entries_${name}`).on('usage_entries').columns(columns).execute()
+    const index = (name: string, columns: string[]) => addIndex(db, `usage_entries_${name}`, 'usage_entries', columns)
     await index('of_time', ['organisation_id', 'livemode', 'at', 'meter', 'quantity'])
     await index('of_meter', ['organisation_id', 'livemode', 'meter', 'at', 'quantity'])
     await index('of_tenant', ['organisation_id', 'livemode', 'id'])

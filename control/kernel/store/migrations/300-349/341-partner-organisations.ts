@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** Organisations that another one has made and runs. */
 export const partnerOrganisations: Migration = {
@@ -14,10 +15,10 @@ export const partnerOrganisations: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createIndex('partner_organisations_of_partner')
-      .on('partner_organisations')
-      .columns(['organisation_id', 'livemode', 'id'])
-      .execute()
+    await addIndex(db, 'partner_organisations_of_partner', 'partner_organisations', [
+      'organisation_id',
+      'livemode',
+      'id',
+    ])
   },
 }

@@ -1,9 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Who answered an attempt, and when that was known. */
 export const campaignAnswers: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('campaign_attempts').addColumn('answered_by', 'text').execute()
-    await db.schema.alterTable('campaign_attempts').addColumn('found_out_at', 'text').execute()
-  },
+  up: db => addColumns(db, 'campaign_attempts', { answered_by: 'text?', found_out_at: 'text?' }),
 }

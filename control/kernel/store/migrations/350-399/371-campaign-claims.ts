@@ -1,10 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Which agent looks at a contact before it is called. */
 export const campaignClaims: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    for (const column of ['claimed_by', 'claimed_until', 'skip_reason'])
-      await db.schema.alterTable('campaign_contacts').addColumn(column, 'text').execute()
-    await db.schema.alterTable('campaign_attempts').addColumn('user_id', 'text').execute()
+    await addColumns(db, 'campaign_contacts', { claimed_by: 'text?', claimed_until: 'text?', skip_reason: 'text?' })
+    await addColumns(db, 'campaign_attempts', { user_id: 'text?' })
   },
 }

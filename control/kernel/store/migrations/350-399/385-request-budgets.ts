@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** How many requests the keys and organisations of a database have left, which several nodes serve. */
 export const requestBudgets: Migration = {
@@ -9,6 +10,6 @@ export const requestBudgets: Migration = {
       .addColumn('full_us', 'integer', column => column.notNull())
       .addColumn('taken', 'integer', column => column.notNull())
       .execute()
-    await db.schema.createIndex('request_budgets_full').on('request_budgets').column('full_us').execute()
+    await addIndex(db, 'request_budgets_full', 'request_budgets', ['full_us'])
   },
 }

@@ -1,8 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** When calls of an organisation last came up against its plan. */
 export const limitsReached: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('partner_organisations').addColumn('limits_reached', 'text').execute()
-  },
+  up: db => addColumns(db, 'partner_organisations', { limits_reached: 'text?' }),
 }

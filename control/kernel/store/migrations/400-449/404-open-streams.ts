@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** The event streams that are open at all nodes: their limits are those of the key and the organisation, not of a node. */
 export const openStreams: Migration = {
@@ -11,7 +12,7 @@ export const openStreams: Migration = {
       .addColumn('ends_at', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('open_streams_pk', ['subject', 'id'])
       .execute()
-    await db.schema.createIndex('open_streams_id').on('open_streams').column('id').execute()
-    await db.schema.createIndex('open_streams_ends_at').on('open_streams').column('ends_at').execute()
+    await addIndex(db, 'open_streams_id', 'open_streams', ['id'])
+    await addIndex(db, 'open_streams_ends_at', 'open_streams', ['ends_at'])
   },
 }

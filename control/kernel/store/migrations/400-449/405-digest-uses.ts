@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { addIndex } from '../columns.ts'
 
 /** Which uses of nonces of digest challenges there were at any node: an answer that was given to one is no answer to another. */
 export const digestUses: Migration = {
@@ -10,6 +11,6 @@ export const digestUses: Migration = {
       .addColumn('until', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('digest_uses_once', ['nonce', 'count'])
       .execute()
-    await db.schema.createIndex('digest_uses_until').on('digest_uses').column('until').execute()
+    await addIndex(db, 'digest_uses_until', 'digest_uses', ['until'])
   },
 }

@@ -1,9 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Since when an agent has its status by a clock that nobody sets, and of which node that clock is. */
 export const steadyAgents: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('agent_statuses').addColumn('since_ms', 'integer').execute()
-    await db.schema.alterTable('agent_statuses').addColumn('since_on', 'text').execute()
-  },
+  up: db => addColumns(db, 'agent_statuses', { since_ms: 'integer?', since_on: 'text?' }),
 }

@@ -1,9 +1,7 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 /** Which phone a registration is of, and which of its ways to us (RFC 5626). */
 export const numberedFlows: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema.alterTable('sip_registrations').addColumn('instance', 'text').execute()
-    await db.schema.alterTable('sip_registrations').addColumn('reg_id', 'integer').execute()
-  },
+  up: db => addColumns(db, 'sip_registrations', { instance: 'text?', reg_id: 'integer?' }),
 }

@@ -1,5 +1,6 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 export const nodeUrls: Migration = {
-  up: (db: Kysely<unknown>) => db.schema.alterTable('nodes').addColumn('url', 'text').execute(),
+  up: db => addColumns(db, 'nodes', { url: 'text?' }),
 }

@@ -1,5 +1,6 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 export const whyUnreached: Migration = {
-  up: (db: Kysely<unknown>) => db.schema.alterTable('media_streams').addColumn('ended_detail', 'text').execute(),
+  up: db => addColumns(db, 'media_streams', { ended_detail: 'text?' }),
 }
