@@ -21,16 +21,11 @@ const flow: FlowObject = {
   updated: CREATED,
 }
 
-export const FLOW_SAMPLES = {
-  flow,
-  archivedFlow: { ...flow, status: 'archived' },
-} as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const flowEvents = {
-  'flow.published': of(flowSchema, FLOW_SAMPLES.flow),
-  'flow.archived': of(flowSchema, FLOW_SAMPLES.archivedFlow),
-  'flow.unarchived': of(flowSchema, FLOW_SAMPLES.flow),
+  'flow.published': of(flowSchema, flow),
+  'flow.archived': of(flowSchema, { ...flow, status: 'archived' }),
+  'flow.unarchived': of(flowSchema, flow),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

@@ -15,15 +15,16 @@ const kbDocument: KbDocument = {
   created: CREATED,
 }
 
-export const KNOWLEDGE_SAMPLES = {
-  kbDocument,
-  failedKbDocument: { ...kbDocument, name: 'Photo.jpg', status: 'failed', error: 'not_text', passage_count: 0 },
-} as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const knowledgeEvents = {
-  'kb.document.ready': of(kbDocumentSchema, KNOWLEDGE_SAMPLES.kbDocument),
-  'kb.document.failed': of(kbDocumentSchema, KNOWLEDGE_SAMPLES.failedKbDocument),
+  'kb.document.ready': of(kbDocumentSchema, kbDocument),
+  'kb.document.failed': of(kbDocumentSchema, {
+    ...kbDocument,
+    name: 'Photo.jpg',
+    status: 'failed',
+    error: 'not_text',
+    passage_count: 0,
+  }),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

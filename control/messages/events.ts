@@ -20,17 +20,11 @@ const sent: Message = {
   ...{ direction: 'outbound', from_user_id: null, to_user_id: received.from_user_id, to: null },
 }
 
-export const MESSAGE_SAMPLES = {
-  received,
-  delivered: { ...sent, status: 'delivered', sip_code: 200 },
-  failed: { ...sent, status: 'failed', sip_code: 408 },
-} as const satisfies Record<string, Message>
-
 /** The events of this noun (`docs` shows them from here). */
 export const messageEvents = {
-  'message.received': of(messageSchema, MESSAGE_SAMPLES.received),
-  'message.delivered': of(messageSchema, MESSAGE_SAMPLES.delivered),
-  'message.failed': of(messageSchema, MESSAGE_SAMPLES.failed),
+  'message.received': of(messageSchema, received),
+  'message.delivered': of(messageSchema, { ...sent, status: 'delivered', sip_code: 200 }),
+  'message.failed': of(messageSchema, { ...sent, status: 'failed', sip_code: 408 }),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

@@ -67,17 +67,18 @@ const evaluation: QaEvaluation = {
   updated: ENDED,
 }
 
-export const QUALITY_SAMPLES = {
-  summary,
-  correctedSummary: {
+/** The events of this noun (`docs` shows them from here). */
+export const qualityEvents = {
+  'call.summary.ready': of(callSummarySchema, summary),
+  'call.summary.corrected': of(callSummarySchema, {
     ...summary,
     disposition_by: 'person',
     corrected: ['disposition'],
     corrected_at: ENDED,
     corrected_by_user_id: USER_ID,
-  },
-  evaluation,
-  changedEvaluation: {
+  }),
+  'qa_evaluation.scored': of(qaEvaluationSchema, evaluation),
+  'qa_evaluation.changed': of(qaEvaluationSchema, {
     ...evaluation,
     score: 80,
     criteria: [
@@ -92,15 +93,7 @@ export const QUALITY_SAMPLES = {
         changes: [{ key: 'greeting', from: '100', to: '80' }],
       },
     ],
-  },
-} as const satisfies Record<string, object>
-
-/** The events of this noun (`docs` shows them from here). */
-export const qualityEvents = {
-  'call.summary.ready': of(callSummarySchema, QUALITY_SAMPLES.summary),
-  'call.summary.corrected': of(callSummarySchema, QUALITY_SAMPLES.correctedSummary),
-  'qa_evaluation.scored': of(qaEvaluationSchema, QUALITY_SAMPLES.evaluation),
-  'qa_evaluation.changed': of(qaEvaluationSchema, QUALITY_SAMPLES.changedEvaluation),
+  }),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

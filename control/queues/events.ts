@@ -28,22 +28,19 @@ const agentStatus: AgentStatus = {
   wrap_up_until: null,
 }
 
-export const QUEUE_SAMPLES = {
-  queueCall,
-  offeredQueueCall: { ...queueCall, position: 1, wait_ms: 21_000, offered_to: 'usr_01k9000000000000000000000a' },
-  leftQueueCall: { ...queueCall, position: 0, wait_ms: 26_000, outcome: 'answered' },
-  overflowedQueueCall: { ...queueCall, position: 0, wait_ms: 300_000, outcome: 'max_wait' },
-  agentStatus,
-} as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const queueEvents = {
-  'queue.call.joined': of(queueCallSchema, QUEUE_SAMPLES.queueCall),
-  'queue.call.offered': of(queueCallSchema, QUEUE_SAMPLES.offeredQueueCall),
-  'queue.call.left': of(queueCallSchema, QUEUE_SAMPLES.leftQueueCall),
-  'queue.call.overflowed': of(queueCallSchema, QUEUE_SAMPLES.overflowedQueueCall),
+  'queue.call.joined': of(queueCallSchema, queueCall),
+  'queue.call.offered': of(queueCallSchema, {
+    ...queueCall,
+    position: 1,
+    wait_ms: 21_000,
+    offered_to: 'usr_01k9000000000000000000000a',
+  }),
+  'queue.call.left': of(queueCallSchema, { ...queueCall, position: 0, wait_ms: 26_000, outcome: 'answered' }),
+  'queue.call.overflowed': of(queueCallSchema, { ...queueCall, position: 0, wait_ms: 300_000, outcome: 'max_wait' }),
   'call.transfer.updated': of(callTransferSchema, callTransferSample),
-  'agent.status.changed': of(agentStatusSchema, QUEUE_SAMPLES.agentStatus),
+  'agent.status.changed': of(agentStatusSchema, agentStatus),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

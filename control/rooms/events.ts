@@ -53,23 +53,24 @@ const conferenceSession: ConferenceSession = {
   },
 }
 
-export const CONFERENCE_SAMPLES = {
-  session,
-  participant,
-  activeSpeaker,
-  leftParticipant: { ...participant, status: 'left', left_at: '2026-11-01T09:02:34.000Z' },
-  endedSession: { ...endedCall, id: SESSION_ID, kind: 'conference', direction: 'inbound', ended_reason: null },
-  conferenceSession,
-} as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const conferenceEvents = {
-  'conference.started': of(callSchema, CONFERENCE_SAMPLES.session),
-  'conference.participant.joined': of(participantSchema, CONFERENCE_SAMPLES.participant),
-  'conference.participant.left': of(participantSchema, CONFERENCE_SAMPLES.leftParticipant),
-  'conference.active_speaker.changed': of(activeSpeakerSchema, CONFERENCE_SAMPLES.activeSpeaker),
-  'conference.ended': of(callSchema, CONFERENCE_SAMPLES.endedSession),
-  'conference.notes.ready': of(conferenceSessionSchema, CONFERENCE_SAMPLES.conferenceSession),
+  'conference.started': of(callSchema, session),
+  'conference.participant.joined': of(participantSchema, participant),
+  'conference.participant.left': of(participantSchema, {
+    ...participant,
+    status: 'left',
+    left_at: '2026-11-01T09:02:34.000Z',
+  }),
+  'conference.active_speaker.changed': of(activeSpeakerSchema, activeSpeaker),
+  'conference.ended': of(callSchema, {
+    ...endedCall,
+    id: SESSION_ID,
+    kind: 'conference',
+    direction: 'inbound',
+    ended_reason: null,
+  }),
+  'conference.notes.ready': of(conferenceSessionSchema, conferenceSession),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

@@ -60,20 +60,13 @@ const phoneNumber: PhoneNumber = {
   updated: CREATED,
 }
 
-export const TRUNK_SAMPLES = {
-  registeredConnection,
-  reachableConnection,
-  unreachableConnection,
-  phoneNumber,
-} as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const trunkEvents = {
-  'connection.registered': of(connectionSchema, TRUNK_SAMPLES.registeredConnection),
-  'connection.reachable': of(connectionSchema, TRUNK_SAMPLES.reachableConnection),
-  'connection.unreachable': of(connectionSchema, TRUNK_SAMPLES.unreachableConnection),
-  'phone_number.created': of(phoneNumberSchema, TRUNK_SAMPLES.phoneNumber),
-  'phone_number.deleted': of(phoneNumberSchema, TRUNK_SAMPLES.phoneNumber),
+  'connection.registered': of(connectionSchema, registeredConnection),
+  'connection.reachable': of(connectionSchema, reachableConnection),
+  'connection.unreachable': of(connectionSchema, unreachableConnection),
+  'phone_number.created': of(phoneNumberSchema, phoneNumber),
+  'phone_number.deleted': of(phoneNumberSchema, phoneNumber),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

@@ -21,22 +21,17 @@ const endpoint: WebhookEndpoint = {
   updated: CREATED,
 }
 
-export const WEBHOOK_SAMPLES = {
-  disabledEndpoint: {
+/** The events of this noun (`docs` shows them from here). */
+export const webhookEvents = {
+  'webhook_endpoint.disabled': of(webhookEndpointSchema, {
     ...endpoint,
     status: 'disabled',
     disabled_reason: 'failing',
     failing_since: '2026-11-01T09:00:05.000Z',
     updated: '2026-11-06T09:30:00.000Z',
-  },
-  endpoint,
-} as const satisfies Record<string, object>
-
-/** The events of this noun (`docs` shows them from here). */
-export const webhookEvents = {
-  'webhook_endpoint.disabled': of(webhookEndpointSchema, WEBHOOK_SAMPLES.disabledEndpoint),
+  }),
   /** Checks that a webhook endpoint can be reached; sent to that endpoint only. */
-  ping: of(webhookEndpointSchema, WEBHOOK_SAMPLES.endpoint),
+  ping: of(webhookEndpointSchema, endpoint),
 } as const satisfies Record<string, EventKind>
 
 declare module '../kernel/events/catalog.ts' {

@@ -15,11 +15,9 @@ const voicemail: Voicemail = {
   created: ANSWERED,
 }
 
-export const VOICEMAIL_SAMPLES = { voicemail } as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const voicemailEvents = {
-  'voicemail.created': of(voicemailSchema, VOICEMAIL_SAMPLES.voicemail),
+  'voicemail.created': of(voicemailSchema, voicemail),
 } as const satisfies Record<string, EventKind>
 
 declare module '../../kernel/events/catalog.ts' {

@@ -73,27 +73,30 @@ const transcriptSegment: CallTranscriptSegment = {
   end_ms: 8100,
 }
 
-export const PROGRAM_SAMPLES = {
-  program,
-  nodeStep: step,
-  turnStep: {
-    ...step,
-    kind: 'turn',
-    node: null,
-    turn: { node_key: 'menu', role: 'assistant', source: 'ai', text: 'We are open from nine to five.' },
-    timing: {
-      endpoint_ms: 700,
-      transcribe_ms: 150,
-      first_token_ms: 320,
-      first_audio_ms: 1300,
-      heard_ms: 1900,
-      interrupted: false,
-      model: 'offline',
-      input_tokens: null,
-      output_tokens: null,
-    },
+export const turnStep: CallStep = {
+  ...step,
+  kind: 'turn',
+  node: null,
+  turn: { node_key: 'menu', role: 'assistant', source: 'ai', text: 'We are open from nine to five.' },
+  timing: {
+    endpoint_ms: 700,
+    transcribe_ms: 150,
+    first_token_ms: 320,
+    first_audio_ms: 1300,
+    heard_ms: 1900,
+    interrupted: false,
+    model: 'offline',
+    input_tokens: null,
+    output_tokens: null,
   },
-  actionStep: {
+}
+
+/** The events of this noun (`docs` shows them from here). */
+export const programEvents = {
+  'call.flow.started': of(callProgramSchema, program),
+  'call.flow.node': of(callStepSchema, step),
+  'call.turn': of(callStepSchema, turnStep),
+  'call.flow.action': of(callStepSchema, {
     ...step,
     kind: 'action',
     node: null,
@@ -106,29 +109,22 @@ export const PROGRAM_SAMPLES = {
       dry_run: false,
       status: 'succeeded',
     },
-  },
-  endedProgram: { ...program, status: 'ended', end_reason: 'end_node', ended_at: '2026-11-01T09:02:34.000Z' },
-  transcriptSegment,
-  transcript,
-  failedTranscript: {
+  }),
+  'call.flow.ended': of(callProgramSchema, {
+    ...program,
+    status: 'ended',
+    end_reason: 'end_node',
+    ended_at: '2026-11-01T09:02:34.000Z',
+  }),
+  'call.transcript.segment': of(callTranscriptSegmentSchema, transcriptSegment),
+  'call.transcript.ready': of(callTranscriptSchema, transcript),
+  'call.transcript.failed': of(callTranscriptSchema, {
     ...transcript,
     status: 'failed',
     failed_reason: 'no engine understands fr',
     duration_ms: null,
     segments: [],
-  },
-} as const satisfies Record<string, object>
-
-/** The events of this noun (`docs` shows them from here). */
-export const programEvents = {
-  'call.flow.started': of(callProgramSchema, PROGRAM_SAMPLES.program),
-  'call.flow.node': of(callStepSchema, PROGRAM_SAMPLES.nodeStep),
-  'call.turn': of(callStepSchema, PROGRAM_SAMPLES.turnStep),
-  'call.flow.action': of(callStepSchema, PROGRAM_SAMPLES.actionStep),
-  'call.flow.ended': of(callProgramSchema, PROGRAM_SAMPLES.endedProgram),
-  'call.transcript.segment': of(callTranscriptSegmentSchema, PROGRAM_SAMPLES.transcriptSegment),
-  'call.transcript.ready': of(callTranscriptSchema, PROGRAM_SAMPLES.transcript),
-  'call.transcript.failed': of(callTranscriptSchema, PROGRAM_SAMPLES.failedTranscript),
+  }),
 } as const satisfies Record<string, EventKind>
 
 declare module '../../kernel/events/catalog.ts' {

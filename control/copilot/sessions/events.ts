@@ -59,17 +59,15 @@ const alert: CopilotAlert = {
   utterance_ids: ['u_7'],
 }
 
-export const COPILOT_SAMPLES = {
-  session,
-  endedSession: { ...session, status: 'ended', ended_at: '2026-11-01T09:02:34.000Z' },
-  alert,
-} as const satisfies Record<string, object>
-
 /** The events of this noun (`docs` shows them from here). */
 export const copilotEvents = {
-  'copilot.session.started': of(copilotSessionSchema, COPILOT_SAMPLES.session),
-  'copilot.session.ended': of(copilotSessionSchema, COPILOT_SAMPLES.endedSession),
-  'copilot.alert': of(copilotAlertSchema, COPILOT_SAMPLES.alert),
+  'copilot.session.started': of(copilotSessionSchema, session),
+  'copilot.session.ended': of(copilotSessionSchema, {
+    ...session,
+    status: 'ended',
+    ended_at: '2026-11-01T09:02:34.000Z',
+  }),
+  'copilot.alert': of(copilotAlertSchema, alert),
 } as const satisfies Record<string, EventKind>
 
 declare module '../../kernel/events/catalog.ts' {

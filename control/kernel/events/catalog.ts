@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 
 export interface EventKind {
   /** The schema of `data.object`. */
@@ -7,7 +7,10 @@ export interface EventKind {
   sample: object
 }
 
-export const eventKind = (object: TSchema, sample: object): EventKind => ({ object, sample })
+export const eventKind = <T extends TSchema>(object: T, sample: Static<T>): EventKind => ({
+  object,
+  sample: sample as object,
+})
 
 /** Every event type that the product emits: each noun adds those of its `events.ts` (`declare module`). */
 // biome-ignore lint/suspicious/noEmptyInterface: merged with what the nouns declare

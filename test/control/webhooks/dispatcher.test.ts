@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import * as assert from 'uvu/assert'
-import { CALL_SAMPLES } from '../../../control/calls/events.ts'
+import { endedCall } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import type { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import type { PostOutcome, PostRequest } from '../../../control/webhooks/http-post.ts'
@@ -440,7 +440,7 @@ test(`60 endpoints of one organisation that never answer: another organisation's
     appendEvent(
       trx,
       { organisationId: world.theirs.organisationId, livemode: true },
-      { type: 'call.ended', at: world.clock.now().toISOString(), object: CALL_SAMPLES.endedCall },
+      { type: 'call.ended', at: world.clock.now().toISOString(), object: endedCall },
     ),
   )
   await until(() => dispatcher.counters.succeeded === 1)

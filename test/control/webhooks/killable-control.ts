@@ -3,7 +3,7 @@
  * a number of events and the dispatcher's bounds, it commits events without a pause, tells its parent the ID of each, and delivers them.
  */
 
-import { CALL_SAMPLES } from '../../../control/calls/events.ts'
+import { endedCall } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
@@ -28,7 +28,7 @@ export async function main(): Promise<void> {
   const tenant = { organisationId, livemode: true }
   for (let made = 0; made < Number(makes); made++) {
     const id = await store.transaction(trx =>
-      appendEvent(trx, tenant, { type: 'call.ended', at: now().toISOString(), object: CALL_SAMPLES.endedCall }),
+      appendEvent(trx, tenant, { type: 'call.ended', at: now().toISOString(), object: endedCall }),
     )
     process.send?.(id)
     await new Promise(resolve => setTimeout(resolve, 2))

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { CALL_SAMPLES } from '../../../control/calls/events.ts'
+import { endedCall } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { webhookDeliveryRoutes } from '../../../control/webhooks/delivery-routes.ts'
 import { type DispatcherParts, WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
@@ -76,7 +76,7 @@ const emitOn = ({ store, clock, ours }: World, livemode: boolean): Promise<strin
     appendEvent(
       trx,
       { organisationId: ours.organisationId, livemode },
-      { type: 'call.ended', at: clock.now().toISOString(), object: CALL_SAMPLES.endedCall },
+      { type: 'call.ended', at: clock.now().toISOString(), object: endedCall },
     ),
   )
 

@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import { CALL_SAMPLES } from '../../../control/calls/events.ts'
-import { PROGRAM_SAMPLES } from '../../../control/calls/programs/events.ts'
+import { endedCall, queuedCall } from '../../../control/calls/events.ts'
+import { turnStep } from '../../../control/calls/programs/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { helpOf } from '../../../control/kernel/metrics/help.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
-import { QUEUE_SAMPLES } from '../../../control/queues/events.ts'
+import { queueEvents } from '../../../control/queues/events.ts'
 import { suite } from '../../harness.ts'
 import { ask } from '../app-harness.ts'
 import { addMember, makeWholeApp } from '../whole-app.ts'
@@ -23,11 +23,11 @@ const tell = (
 ) => store.transaction(trx => appendEvent(trx, tenant, { type, at: clock.now().toISOString(), object }))
 
 test('a call that has ended is counted by direction, outcome and reason, with its set-up time and the quality of its legs', async () => {
-  const call = { ...CALL_SAMPLES.queuedCall, direction: 'inbound', created: '2026-11-21T10:00:00.000Z' }
+  const call = { ...queuedCall, direction: 'inbound', created: '2026-11-21T10:00:00.000Z' }
   await tell('call.created', call)
   await tell('call.answered', { ...call, answered_at: '2026-11-21T10:00:04.000Z' })
   await tell('call.ended', {
-    ...CALL_SAMPLES.endedCall,
+    ...endedCall,
     direction: 'inbound',
     status: 'completed',
     ended_reason: 'caller_hangup',
@@ -62,7 +62,7 @@ test('a call that has ended is counted by direction, outcome and reason, with it
 })
 
 test('how long a call was set up is told by a clock that no operator sets', async () => {
-  const call = { ...CALL_SAMPLES.queuedCall, id: 'call_set', direction: 'outbound', created: clock.now().toISOString() }
+  const call = { ...queuedCall, id: 'call_set', direction: 'outbound', created: clock.now().toISOString() }
   await tell('call.created', call)
   clock.advance(3000)
   clock.set(3_600_000)
@@ -72,10 +72,10 @@ test('how long a call was set up is told by a clock that no operator sets', asyn
 })
 
 test('queue wait and turn latency are measured where a queue is left and a turn is answered', async () => {
-  await tell('queue.call.left', { ...QUEUE_SAMPLES.leftQueueCall, outcome: 'abandoned', wait_ms: 7000 })
-  const timing = { ...PROGRAM_SAMPLES.turnStep.timing, first_audio_ms: 900 }
-  await tell('call.turn', { ...PROGRAM_SAMPLES.turnStep, timing })
-  await tell('call.turn', { ...PROGRAM_SAMPLES.turnStep, timing: null })
+  await tell('queue.call.left', { ...queueEvents['queue.call.left'].sample, outcome: 'abandoned', wait_ms: 7000 })
+  const timing = { ...turnStep.timing, first_audio_ms: 900 }
+  await tell('call.turn', { ...turnStep, timing })
+  await tell('call.turn', { ...turnStep, timing: null })
   const lines = await metrics()
   for (const line of [
     'tandem_queue_wait_seconds_sum{outcome="abandoned"} 7',
@@ -92,7 +92,7 @@ test('what is rolled back is not counted', async () => {
       await appendEvent(trx, tenant, {
         type: 'call.ended',
         at: clock.now().toISOString(),
-        object: CALL_SAMPLES.endedCall,
+        object: endedCall,
       })
       throw new Error('never mind')
     })

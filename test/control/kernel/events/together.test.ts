@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { CALL_SAMPLES } from '../../../../control/calls/events.ts'
+import { endedCall } from '../../../../control/calls/events.ts'
 import { appendEvent } from '../../../../control/kernel/events/log.ts'
 import { written } from '../../../../control/kernel/store/after-commit.ts'
 import { count } from '../../../../control/usage/ledger.ts'
@@ -26,7 +26,7 @@ test('what a transaction of many facts tells is all there after it, in its order
       async trx => {
         for (let n = 0; n < MANY; n++) {
           const whose = n % 10 === 3 ? other! : tenant!
-          ids.push(await appendEvent(trx, whose, { type: 'call.ended', at, object: CALL_SAMPLES.endedCall }))
+          ids.push(await appendEvent(trx, whose, { type: 'call.ended', at, object: endedCall }))
           await count(trx, whose, { sourceId: `call_${Math.floor(n / 2)}`, at, amounts: { calls: 1 } })
         }
         const seen = await trx.selectFrom('events').select('id').execute()
@@ -34,7 +34,7 @@ test('what a transaction of many facts tells is all there after it, in its order
         await written(trx)
         const there = await trx.selectFrom('usage_entries').select('id').where('meter', '=', 'calls').execute()
         assert.is(there.length, MANY / 2, 'a source is counted once')
-        ids.push(await appendEvent(trx, tenant!, { type: 'call.ended', at, object: CALL_SAMPLES.endedCall }))
+        ids.push(await appendEvent(trx, tenant!, { type: 'call.ended', at, object: endedCall }))
         if (fails) throw new Error('rolled back')
       },
       { gathers: true },

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as assert from 'uvu/assert'
-import { CALL_SAMPLES } from '../../../../control/calls/events.ts'
+import { endedCall } from '../../../../control/calls/events.ts'
 import { insertParty } from '../../../../control/calls/records.ts'
 import { appendEvent } from '../../../../control/kernel/events/log.ts'
 import { newId } from '../../../../control/kernel/ids.ts'
@@ -106,7 +106,7 @@ test('each event is delivered once, whichever node gets to it', async () => {
     const event = {
       type: 'call.ended' as const,
       at: nodes[0].clock.now().toISOString(),
-      object: CALL_SAMPLES.endedCall,
+      object: endedCall,
     }
     for (let i = 0; i < 30; i++) await appendEvent(trx, tenantOf(nodes[0]), event)
   })
