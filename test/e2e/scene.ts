@@ -3,6 +3,7 @@ import { memberNamed } from '../../bench/members.ts'
 import { type DialOptions, Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import type { Product } from '../../bench/product.ts'
+import { audibleSamples } from '../../bench/spectrum.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { giveBack } from './shared-product.ts'
@@ -112,6 +113,13 @@ export const callFrom = (product: Product, name: string) =>
   product.until(`a call from ${name}`, async () =>
     (await product.all('/calls')).findLast(({ from, kind }) => kind === 'party' && from.includes(`:${name}@`)),
   )
+
+/**
+ * Resolves when a phone that has heard nothing is spoken to. Where keys are to answer a question, this is the moment from which they do: that a
+ * flow is at its node says only that the question comes next.
+ */
+export const spokenTo = (product: Product, call: PhoneCall) =>
+  product.until('somebody speaks to it', async () => (audibleSamples(await call.heard.next(200)) > 400 ? true : null))
 
 /** Resolves with the call once it has ended. */
 export const endedCall = (product: Product, callId: string) =>

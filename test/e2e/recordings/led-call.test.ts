@@ -8,7 +8,7 @@ import { audibleSamples, levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
-import { curtain, endedCall, HEARD_DBOV, shopWith, UNHEARD_DBOV } from '../scene.ts'
+import { curtain, endedCall, HEARD_DBOV, shopWith, spokenTo, UNHEARD_DBOV } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
@@ -83,6 +83,7 @@ test(
 
     const { id, call } = await called(phone, { flow_id: flowId, record: true })
     await at(id, 'menu')
+    await spokenTo(product, call)
     const killed = killAndWait(product, 'control')
     const ringing = line.next()
     await call.press('1')
@@ -104,7 +105,8 @@ test(
     )
     await atLine.hangup()
     await at(id, 'more')
-    await call.heard.next(1500)
+    await spokenTo(product, call)
+    await call.heard.next(1000)
     await call.press('9')
     await endedCall(product, id)
     await assertNowhere(CARD)

@@ -2,14 +2,13 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { Product } from '../../../bench/product.ts'
-import { audibleSamples } from '../../../bench/spectrum.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
 import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
-import { callFrom, curtain, endedCall, heardOf } from '../scene.ts'
+import { callFrom, curtain, endedCall, heardOf, spokenTo } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
@@ -92,9 +91,7 @@ test(
     const call = await phone.call('assistant', product.sip)
     const { id: callId } = await callFrom(product, 'keeper')
     const question = samplesOf(await spoken('When are you open on Saturday?'))
-    await product.until('the greeting is being said', async () =>
-      audibleSamples(await call.heard.next(200)) > 400 ? true : null,
-    )
+    await spokenTo(product, call)
     const { media } = product.pids
     await killAndWait(product, 'control')
     await product.ready()
@@ -187,11 +184,13 @@ test(
     const phone = await Phone.open('presser')
     const call = await phone.call('1009', product.sip)
     const { id: callId } = await callFrom(product, 'presser')
-    const isAsked = (key: string) =>
-      product.until(`it is at ${key}`, async () => {
+    const isAsked = async (key: string): Promise<void> => {
+      await product.until(`it is at ${key}`, async () => {
         const { body } = await product.api('GET', `/calls/${callId}/flow_run`)
         return body.current_node_key === key ? true : null
       })
+      await spokenTo(product, call)
+    }
     await isAsked('menu')
     await call.press('1')
     await isAsked('code')
