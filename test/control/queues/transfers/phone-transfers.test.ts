@@ -329,26 +329,29 @@ test('the first call ends while the phone asks somebody: what it asks is its cal
 
 // ---------------------------------------------------------------------------------------------------- kills
 
-test('control dies at any of its commands: the transfer is carried out once, and the phone hears how it ended', async () => {
-  for (let commands = 0.5; commands <= 6; commands += 0.5) {
+/** After so many of control's commands to media; a half is the moment between a command and its reply. */
+const MOMENTS = Array.from({ length: 12 }, (_, i) => (i + 1) / 2)
+
+for (const commands of MOMENTS) {
+  test(`control dies after ${commands} of its commands: the transfer is carried out once, and the phone hears how it ended`, async () => {
     const { world, ann, bob, phone, callId } = await talk()
     const referId = world.media.refer(phone, '302')
     world.killAfter(commands)
     await world.settle()
     const ringing = world.ringing(bob)
-    assert.is(ringing.length, 1, `after ${commands}: rung once`)
+    assert.is(ringing.length, 1, 'rung once')
     world.media.pickUp(ringing[0]!.legId)
     await world.settle()
-    assert.is(world.legOf(bob)?.roomId, callId, `after ${commands}`)
-    assert.is(world.legOf(ann), undefined, `after ${commands}: she is free`)
-    assert.ok(!world.media.refers.has(referId), `after ${commands}: the phone has heard of the end`)
+    assert.is(world.legOf(bob)?.roomId, callId)
+    assert.is(world.legOf(ann), undefined, 'she is free')
+    assert.ok(!world.media.refers.has(referId), 'the phone has heard of the end')
     assert.equal(await open(world), [])
     await world.close()
-  }
-})
+  })
+}
 
-test('control dies in the middle of joining two calls: both others talk, and nobody else is left', async () => {
-  for (let commands = 0.5; commands <= 5; commands += 0.5) {
+for (const commands of MOMENTS.filter(commands => commands <= 5)) {
+  test(`control dies after ${commands} of its commands to join two calls: both others talk, and nobody else is left`, async () => {
     const everybody = await talk()
     const { world, bob, caller, phone, callId } = everybody
     const second = await consult(everybody, '302')
@@ -357,12 +360,12 @@ test('control dies in the middle of joining two calls: both others talk, and nob
     const referId = world.media.refer(phone, '302', { legId: second, dialog: 'c;to-tag=a;from-tag=b' })
     world.killAfter(commands)
     await world.settle()
-    assert.is(world.legOf(bob)?.roomId, callId, `after ${commands}`)
-    assert.equal([...world.media.legs.keys()].sort(), [caller, world.legOf(bob)!.legId].sort(), `after ${commands}`)
-    assert.ok(!world.media.refers.has(referId), `after ${commands}: the phone has heard of the end`)
+    assert.is(world.legOf(bob)?.roomId, callId)
+    assert.equal([...world.media.legs.keys()].sort(), [caller, world.legOf(bob)!.legId].sort())
+    assert.ok(!world.media.refers.has(referId), 'the phone has heard of the end')
     await world.close()
-  }
-})
+  })
+}
 
 test('bridge: of a target that rings before media has said that it is called, its trying is told first', async () => {
   const { world, caller } = await talk()
