@@ -1,3 +1,4 @@
+// Judges timing: in pieces of 50 ms each tone has to be clean, which what baresip plays too late is not.
 import * as assert from 'uvu/assert'
 import type { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'

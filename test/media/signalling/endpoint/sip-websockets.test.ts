@@ -113,7 +113,7 @@ test('a client that is gone is told of once, and what is sent to it fails', asyn
 
 test('who says nothing is closed and counted, and who does not answer pings is gone', async () => {
   const { counters, gone, received, server, open, close } = await listening({
-    patienceMs: 150,
+    patienceMs: 1000,
     pingEveryMs: 30,
     pongWithinMs: 1000,
   })
