@@ -96,10 +96,17 @@ async function openStreams(): Promise<void> {
   )
 }
 
+/** The keys before the pause, as each stream is to carry them. */
+const CONTROL = ['1', '2', '', '12']
+
+const until = (what: string, is: () => boolean): Promise<unknown> => product.until(what, async () => is() || null)
+
 /** Checks that, before the pause, the same keys are seen wherever none must be seen later: so the measurement can fail. */
 async function control(): Promise<void> {
   await anna.call.press('1', { as: 'rfc4733' })
   await cleo.call.press('2', { as: 'inband' })
+  await until('all streams carry the keys', () => streams.every(({ stream }, i) => stream.keys === CONTROL[i]))
+  await until('the tone is heard', () => keysIn(ben.call.heard.samples()) === '2')
   await anna.call.heard.next(600)
 }
 
@@ -111,10 +118,11 @@ async function pause(): Promise<void> {
   begin = await marks()
   await anna.call.press(CARD, { as: 'rfc4733', gapMs: 60 })
   // Keys are relayed at the speed of a keypad, instead of audio, so the last ones are still on their way.
-  await line.heard.next(400)
+  await until('the line has the keys of the card', () => line.keysHeard === CARD)
   await cleo.call.press(TONES, { as: 'inband', toneMs: 80 })
+  await until('the line hears the tones', () => keysIn(line.heard.samples()).endsWith(TONES))
   await anna.call.press(INFO, { as: 'info' })
-  await line.heard.next(INFO.length * 200)
+  await until('the line has the keys of INFO', () => line.keysHeard === CARD + INFO)
   // The last tone still sounds when the pause ends: the rest of it is part of the payment, too.
   const held = cleo.call.press('5', { as: 'inband', toneMs: 800 })
   await cleo.call.heard.next(400)
@@ -178,7 +186,7 @@ test('no stream carried a digit, an edge of a tone or a dtmf message, in any for
       const name = `stream ${i} (${stream.encoding} ${stream.sampleRateHz}) ${track}`
       assert.is(audibleSamples(framesInPause(i, track)), 0, name)
     }
-    assert.is(stream.keys, ['1', '2', '', '12'][i], `stream ${i}: only the keys before the pause`)
+    assert.is(stream.keys, CONTROL[i], `stream ${i}: only the keys before the pause`)
   }
 })
 
