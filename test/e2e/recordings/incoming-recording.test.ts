@@ -167,7 +167,7 @@ function voiceIn(samples: Int16Array): number {
 test(
   'a route with a consent key: what is said right after the key is in the stream, the file and the transcript; nothing of what was said before',
   async () => {
-    await askingRoute('4101')
+    await askingRoute('4101', { recording_consent: { key: '1', timeout_s: 10 } })
     const phone = await Phone.open('agrees')
     const sentence = await spoken('Good morning, I would like to order two tickets.')
     const call = await phone.call('4101', product.sip)
