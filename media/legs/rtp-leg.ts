@@ -124,7 +124,9 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.leaveFax()
     this.#fax = null
     this.#media = media
+    const listened = this.#listens
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
+    if (!listened && this.#listens) this.#audio?.jitter.resume()
     this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
     this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)

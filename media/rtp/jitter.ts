@@ -295,6 +295,12 @@ export class JitterBuffer {
     return true
   }
 
+  /** It is pulled again after a time in which it was not, as on hold: the next packet begins the stream anew. */
+  resume(): void {
+    this.reset()
+    this.#nextPullMs = Number.NaN
+  }
+
   /** A tick in which packets are relayed elsewhere. */
   pass(nowMs: number): void {
     this.#nextPullMs = nowMs + this.#frameMs
@@ -315,10 +321,14 @@ export class JitterBuffer {
 
   /**
    * The clock has skipped frames, or its phase was moved. Received audio for the skipped frames is dropped: a stall of ours must not
-   * make the stream late from then on.
+   * make the stream late from then on. If it was stopped, nothing before tells how long packets will have to wait.
    */
   #skipped(lateMs: number): void {
     if (Number.isNaN(lateMs)) return
+    if (lateMs >= STOPPED_MS) {
+      this.#delay.reset()
+      return
+    }
     const frames = Math.floor(lateMs / this.#frameMs + 1e-6)
     const held = Math.floor((this.#newestEnd - this.#head) / this.#frame) - 1
     const left = Math.max(0, Math.min(frames, held))

@@ -231,4 +231,32 @@ test('who becomes hard to understand is told of once, and so is the end of it', 
   assert.equal(call(60, n => (n === 700 ? null : 20)).told, [])
 })
 
+test('after a hold the delay of the called party is what its network asks for, at once and however long the hold was', () => {
+  const hooks = { key() {}, oneWay() {}, timedOut() {}, earlyAudio() {}, quality() {} }
+  for (const heldMs of [160, 400, 5000]) {
+    const leg = new RtpLeg('part_1', NOWHERE as never, hooks, seeded(3), () => {})
+    const sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 0, maxPayload: 160 })
+    let now = 0
+    const goOn = (ms: number, speaks: boolean): void => {
+      for (const end = now + ms; now < end; now += 20) {
+        if (speaks) leg.rtp(sender.write(0, 160).slice(0, 172), HOST, 4000, now - 8)
+        sender.advance(160)
+        leg.pull(now, false, false)
+        leg.send(null, null, now)
+      }
+    }
+    leg.connect(mediaOf(HOST), now)
+    goOn(4000, true)
+    const before = leg.quality.delayMs
+    leg.connect({ ...mediaOf(HOST), direction: 'sendonly' }, now)
+    goOn(heldMs, false)
+    leg.connect(mediaOf(HOST), now)
+    goOn(40, false)
+    const during = leg.quality.delayMs
+    goOn(100, true)
+    assert.ok(during <= before + 20, `${during} ms after ${before} ms, before the first packet`)
+    assert.ok(Math.abs(leg.quality.delayMs - before) <= 20, `${leg.quality.delayMs} ms after ${before} ms`)
+  }
+})
+
 test.run()

@@ -526,6 +526,37 @@ test('a stream that nobody pulled for a while, as on hold, goes on with its newe
   assert.is(out[0], (index - 1) & 0x7f)
 })
 
+test('after a hold in which nobody pulled nothing is lost and the delay is as before, whether the sender counted on or stood still', () => {
+  for (const isTold of [true, false]) {
+    for (const heldFrames of isTold ? [8, 15, 1_000] : [50, 1_000]) {
+      for (const counted of [0, heldFrames]) {
+        const { buffer, out } = stepper()
+        const payload = new Uint8Array(FRAME)
+        let now = 0
+        const push = (index: number, at: number): void => {
+          buffer.push(index, at * FRAME, payload.fill(index & 0x7f), 0, FRAME, now - 11)
+        }
+        for (let index = 0; index < 300; index++, now += 20) {
+          push(index, index)
+          buffer.pull(out, now)
+        }
+        now += heldFrames * 20
+        if (isTold) buffer.resume()
+        // Ticks before the first packet.
+        for (let i = 0; i < 2; i++, now += 20) buffer.pull(out, now)
+        const what = `${heldFrames} frames, of which ${counted} counted${isTold ? '' : ', untold'}`
+        for (let index = 300; index < 310; index++, now += 20) {
+          push(index, index + counted)
+          buffer.pull(out, now)
+          assert.is(out[0], index & 0x7f, what)
+        }
+        assert.ok(buffer.currentDelayMs <= 31, `${buffer.currentDelayMs} ms after ${what}`)
+        assert.is(buffer.counters.late, 0)
+      }
+    }
+  }
+})
+
 test('a payload beyond the bound is dropped and counted', () => {
   const { buffer, push } = stepper()
   assert.is(push(1, 0, 1_001), 'overflow')
