@@ -15,6 +15,14 @@ const PLAIN =
 /** Whether there is anything to mask: usually not, and every message is checked. */
 const SUSPECT = /authori[sz]ation|authentication-info|\ba=(?:crypto|key-mgmt|ice-pwd):|^k=|sips?:[^\s<>@:]*:/im
 
+/** Names of fields that hold secrets, other than those of SIP itself: `X-Api-Token`, `Cookie`, `X-Auth`. */
+const SECRET =
+  /token|secret|passw|passphrase|credential|cookie|authori[sz]|api[-_]?key|(?<![a-z])(?:auth|key|pin|pwd|pass)(?![a-z])/i
+/** Whether there is such a field: usually not. */
+const SUSPECT_FIELD = new RegExp(`^[^\\s:]*(?:${SECRET.source})`, 'im')
+const FIELD = /^([^\s:]+)([ \t]*:)([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)/gm
+const OWN_CREDENTIALS = /^(?:proxy-)?authori[sz]ation$/i
+
 /** The lines of a header that continues in lines beginning with white space (RFC 3261 §7.3.1). */
 const CREDENTIALS = /^((?:proxy-)?authori[sz]ation[ \t]*:)([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)/gim
 const AUTHENTICATION_INFO = /^(authentication-info[ \t]*:)([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)/gim
@@ -38,12 +46,18 @@ export function blotted(message: string): string {
   return blotHead(head) + blotBody(head, message.slice(at))
 }
 
-function blotHead(head: string): string {
+function blotHead(all: string): string {
+  const head = SUSPECT_FIELD.test(all) ? all.replace(FIELD, blotField) : all
   if (!SUSPECT.test(head)) return head
   return head
     .replace(CREDENTIALS, (_, name: string, value: string) => name + blotCredentials(value))
     .replace(AUTHENTICATION_INFO, (_, name: string, value: string) => name + blotProofs(value))
     .replace(URI, blotPassword)
+}
+
+/** Of a field that is a secret by its name, everything. What SIP calls credentials is masked in part. */
+function blotField(field: string, name: string, colon: string, value: string): string {
+  return SECRET.test(name) && !OWN_CREDENTIALS.test(name) ? name + colon + value.replace(/\S/g, BLOT) : field
 }
 
 /** `sip:user:password@host` (RFC 3261 §19.1.1). */

@@ -32,6 +32,31 @@ test('of other schemes all is blotted but their name', () => {
   assert.match(shown, 'Authorization: Bearer ***********\r\nVia: SIP/2.0/UDP a')
 })
 
+test('a header that is a secret by its name is blotted, its continuations too; others stay', () => {
+  for (const name of [
+    'X-Api-Token',
+    'x-apikey',
+    'X-Auth',
+    'P-Client-Secret',
+    'Cookie',
+    'X-Password',
+    'PIN',
+    'X-Access-Key ',
+  ]) {
+    const shown = blotted(message(['INVITE sip:y SIP/2.0', `${name}: Bearer abc:def,`, '\tghi', 'CSeq: 1 INVITE']))
+    assert.match(shown, `${name}: ****** ********\r\n\t***\r\nCSeq: 1 INVITE`)
+  }
+  const open = message([
+    'SIP/2.0 401 token',
+    'WWW-Authenticate: Digest realm="tandem", nonce="abcdef"',
+    'Subject: token: secret',
+    'X-Keyboard: qwertz',
+    'X-Shipping: 17',
+    'Authentication-Info: qop=auth',
+  ])
+  assert.is(blotted(open), open)
+})
+
 test('keys of encrypted audio are blotted, and their suites stay', () => {
   const sdp = [
     'v=0',
@@ -85,9 +110,24 @@ test('passwords of URIs are blotted, ports are not', () => {
 })
 
 test('lengths stay as they are, and nothing that comes over the wire takes long', () => {
-  for (const text of ['sip:', 'sip:a:', ';inline:', 'response=', '"', '\r\n ', 'a=crypto:1 ', 'Authorization:']) {
+  for (const text of [
+    'sip:',
+    'sip:a:',
+    ';inline:',
+    'response=',
+    '"',
+    '\r\n ',
+    'a=crypto:1 ',
+    'Authorization:',
+    'token',
+    'a-key-',
+  ]) {
     const long = message(
-      ['INVITE sip:y:z@w SIP/2.0', `Authorization: ${text.repeat(65_536 / text.length)}`],
+      [
+        'INVITE sip:y:z@w SIP/2.0',
+        `Authorization: ${text.repeat(65_536 / text.length)}`,
+        text.repeat(65_536 / text.length),
+      ],
       text.repeat(100),
     )
     assert.is(blotted(long).length, long.length)
