@@ -132,10 +132,10 @@ export class UserAgent {
 
   /**
    * A phone is now reached over another connection: unanswered requests are sent again there. Or, over UDP, at another address: what is new in
-   * its dialogs goes there.
+   * its dialogs goes there. `to` null: the connection is closed, and unanswered requests are sent again to where each of them goes.
    */
-  moved(from: Peer, to: Peer, now: number): Action[] {
-    if (from.transport === 'udp') this.#core.phoneMoved(from, to)
+  moved(from: Peer, to: Peer | null, now: number): Action[] {
+    if (from.transport === 'udp' && to !== null) this.#core.phoneMoved(from, to)
     else this.#core.transactions.moved(from, to, now)
     return this.#core.take()
   }

@@ -211,11 +211,12 @@ export class Transactions {
 
   /**
    * Transactions without a final response continue at the other peer, since the former one may not have received the request, or its
-   * response may be lost.
+   * response may be lost. `other` null: at the address of each, over another connection.
    */
-  moved(from: Peer, to: Peer, now: number): void {
+  moved(from: Peer, other: Peer | null, now: number): void {
     for (const transaction of [...this.#clients.values()]) {
       if (!UNANSWERED.has(transaction.state) || !isAt(transaction.to, from)) continue
+      const to = other ?? { ...transaction.to, connectionId: undefined, isTheirs: undefined }
       const { transport, host, port, connectionId, local, isTheirs } = to
       transaction.to = { ...transaction.to, ...{ transport, host, port, connectionId, local, isTheirs } }
       if (transaction.user.moved === undefined) this.repeat(transaction)

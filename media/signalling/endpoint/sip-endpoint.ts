@@ -141,15 +141,16 @@ export class SipEndpoint {
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
       ...(nonceKey === undefined ? {} : { nonceKey }),
     })
+    // What was not answered is repeated over a new connection.
+    const again = (from: Peer): void => this.do((agent, now) => agent.moved(from, null, now))
     const shared: Omit<SipStreamsOptions, 'transport' | 'servers' | 'dial' | 'gone'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
-      // What was not answered is repeated over a new connection.
-      disconnected: (from, isOwed) =>
-        this.do((agent, now) => [
-          ...agent.disconnected(from, now),
-          ...(isOwed ? agent.moved(from, { ...from, connectionId: undefined }, now) : []),
-        ]),
+      disconnected: (from, isOwed) => {
+        this.do((agent, now) => agent.disconnected(from, now))
+        if (isOwed) again(from)
+      },
+      unanswered: again,
       isFlow: peer => this.#flows.has(peer),
       isKnown: host => this.#gate.isKnown(host, performance.now()),
       counters: this.counters,

@@ -20,9 +20,9 @@ const CONNECT_TIMEOUT_MS = 5000
 /** A far end that has answered a keep-alive before must answer the next one within this time, or its connection is dead (RFC 5626 §4.4.1) [ms]. */
 const PONG_MS = 10_000
 /**
- * A connection that we opened, and that has carried answers, is dead if a request finds none for this long: a firewall has forgotten it, or
- * another machine has taken the address. The system would repeat our bytes for a quarter of an hour. So is a connection of a phone over which an
- * INVITE finds none [ms].
+ * A connection is dead if nothing comes over it for this long after a request that must be answered, not even the answer to a keep-alive that
+ * is sent after half of it: a firewall has forgotten it, or another machine has taken the address. The system would repeat our bytes for a
+ * quarter of an hour [ms].
  */
 const ANSWER_MS = 5000
 /** How long a connection that we close has to take our last message [ms]. */
@@ -49,6 +49,8 @@ export interface SipStreamsOptions {
   failed: (to: Peer) => void
   /** Called when a connection that we opened, and over which something arrived, is closed; `isOwed`: a request over it had no answer. */
   disconnected?: (from: Peer, isOwed: boolean) => void
+  /** A connection that a far end opened is dead, and was given up: what was not answered may be sent over another one. */
+  unanswered?: (from: Peer) => void
   /** Whether phones have registered over a connection that they opened. */
   isFlow?: (of: Peer) => boolean
   /** A phone's connection is dead, and was given up: nothing leads to the phone any more. */
@@ -140,14 +142,21 @@ export class SipStreams {
       this.#byFarEnd.get(`${to.host}:${to.port}`)
     const connection = open ?? this.#dial(to)
     if (bytes === PING) this.#ping(connection)
-    else if (this.#mustBeAnswered(bytes, connection)) this.#expect(connection, this.#options.answerMs ?? ANSWER_MS)
+    else if (this.#mustBeAnswered(bytes, connection)) this.#expectAnswer(connection)
     this.#write(connection.socket, bytes)
   }
 
-  /** Over a phone's connection only INVITEs count: it cannot be made anew, and some phones leave other requests without an answer. */
+  /**
+   * Over connections that far ends have opened, only what every one of them answers counts: perhaps they cannot be made anew, and some phones
+   * leave other requests without an answer.
+   */
   #mustBeAnswered(bytes: Uint8Array, connection: Connection): boolean {
     if (isOurs(connection.id)) return connection.hasSpoken && asksForAnswer(bytes)
-    return beginsWith(bytes, INVITE) && this.#options.isFlow?.(this.#peerOf(connection)) === true
+    return beginsWith(bytes, INVITE) || (beginsWith(bytes, BYE) && !this.#isFlow(connection))
+  }
+
+  #isFlow(connection: Connection): boolean {
+    return this.#options.isFlow?.(this.#peerOf(connection)) === true
   }
 
   /** Sends a keep-alive, since the system may report a dead connection only after a quarter of an hour. */
@@ -156,14 +165,27 @@ export class SipStreams {
     if (connection.answersPings) this.#expect(connection, this.#options.pongMs ?? PONG_MS)
   }
 
+  /** That a proxy's phone is silent does not make the connection to the proxy dead: it answers the keep-alive. */
+  #expectAnswer(connection: Connection): void {
+    const halfMs = (this.#options.answerMs ?? ANSWER_MS) / 2
+    connection.due ??= setTimeout(() => {
+      connection.due = undefined
+      connection.framer.awaitPong()
+      this.#write(connection.socket, PING)
+      this.#expect(connection, halfMs)
+    }, halfMs)
+  }
+
   /** A connection over which nothing comes in this time is dead. */
   #expect(connection: Connection, withinMs: number): void {
     connection.due ??= setTimeout(() => {
       const peer = this.#peerOf(connection)
       connection.socket.destroy()
       if (isOurs(connection.id)) return
+      const { gone, unanswered } = this.#options
+      const tell = this.#isFlow(connection) ? gone : unanswered
       this.#forget(connection)
-      this.#options.gone?.(peer)
+      tell?.(peer)
     }, withinMs)
   }
 
@@ -317,7 +339,8 @@ const isOurs = (connectionId: string): boolean => connectionId.startsWith(DIALLE
 export const isDialled = ({ connectionId }: Peer): boolean => connectionId !== undefined && isOurs(connectionId)
 
 const beginsWith = (bytes: Uint8Array, start: Buffer): boolean => start.compare(bytes.subarray(0, start.length)) === 0
-const [RESPONSE, ACK, INVITE] = [Buffer.from('SIP/2.0 '), Buffer.from('ACK '), Buffer.from('INVITE ')]
+const [RESPONSE, ACK] = [Buffer.from('SIP/2.0 '), Buffer.from('ACK ')]
+const [INVITE, BYE] = [Buffer.from('INVITE '), Buffer.from('BYE ')]
 
 export const isRequest = (bytes: Uint8Array): boolean => !beginsWith(bytes, RESPONSE)
 

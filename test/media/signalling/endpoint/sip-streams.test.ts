@@ -287,4 +287,117 @@ test(
   { timeoutMs: 20_000 },
 )
 
+test('a request that a phone behind a proxy leaves unanswered closes no connection to the proxy, which answers keep-alives', async () => {
+  const answers: string[] = []
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', bytes => {
+      const text = bytes.toString('latin1')
+      const isFirst = answers.length === 0
+      if (isFirst) socket.write('SIP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n')
+      else if (text.endsWith('\r\n\r\n\r\n\r\n') || text === '\r\n\r\n') socket.write('\r\n')
+      answers.push(text)
+    })
+  })
+  server.listen(0, HOST)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const closings: boolean[] = []
+  const { streams, received } = await listening({
+    dial: to => ({ socket: connect({ host: to.host, port: to.port }), ready: 'connect' }),
+    disconnected: (_, isOwed) => closings.push(isOwed),
+    answerMs: 200,
+  })
+  const send = (text: string): void => streams.send(Buffer.from(text), { transport: 'tcp', host: HOST, port })
+  send(MESSAGE)
+  while (received.length < 1) await new Promise(later => setTimeout(later, 5))
+  for (let times = 1; times <= 2; times++) {
+    send(MESSAGE.replace('OPTIONS', 'NOTIFY'))
+    while (answers.length < 1 + 2 * times) await new Promise(later => setTimeout(later, 5))
+  }
+  await new Promise(later => setTimeout(later, 300))
+  assert.equal(closings, [])
+  streams.close()
+  server.close()
+})
+
+test(
+  "a BYE that finds nothing over the caller's own connection goes to the caller's Contact over a new one",
+  async () => {
+    const requests: string[] = []
+    const contact = createServer(socket => {
+      socket.on('error', () => {})
+      socket.on('data', bytes => {
+        const text = bytes.toString('latin1')
+        requests.push(text.slice(0, text.indexOf(' ')))
+        const kept = text.split('\r\n').filter(line => /^(Via|From|To|Call-ID|CSeq):/.test(line))
+        socket.write(['SIP/2.0 200 OK', ...kept, 'Content-Length: 0', '', ''].join('\r\n'))
+      })
+    })
+    contact.listen(0, HOST)
+    await once(contact, 'listening')
+    const port = await freePort(HOST)
+    let sessionId = ''
+    let isOver = false
+    const endpoint = new SipEndpoint({
+      addresses: new OwnAddresses([HOST], []),
+      port,
+      names: new Names(),
+      productName: 'test',
+      optionsStatus: () => ({ status: 200 }),
+      allowedNetworks: ['127.0.0.0/8'],
+      onEvent: event => {
+        if (event.kind === 'incoming') sessionId = event.sessionId
+        isOver ||= event.kind === 'ended'
+      },
+    })
+    await endpoint.listen()
+    const trunk = connect({ host: HOST, port })
+    await once(trunk, 'connect')
+    const said: string[] = []
+    trunk.on('data', bytes => said.push(bytes.toString('latin1')))
+    const heard = async (what: RegExp): Promise<string> => {
+      for (;;) {
+        const found = said
+          .join('')
+          .split(/(?=SIP\/2\.0 )/)
+          .find(one => what.test(one))
+        if (found !== undefined) return found
+        await new Promise(later => setTimeout(later, 5))
+      }
+    }
+    const own = `Contact: <sip:trunk@${HOST}:${(contact.address() as AddressInfo).port};transport=tcp>`
+    const request = (method: string, to: string): string =>
+      [
+        `${method} sip:a@${HOST} SIP/2.0`,
+        `Via: SIP/2.0/TCP ${HOST};branch=z9hG4bK${method};rport`,
+        `From: <sip:trunk@${HOST}>;tag=1`,
+        to,
+        `Call-ID: over-a-dead-connection`,
+        `CSeq: 1 ${method}`,
+        'Max-Forwards: 70',
+        own,
+        'Content-Length: 0',
+        '',
+        '',
+      ].join('\r\n')
+    trunk.write(request('INVITE', `To: <sip:a@${HOST}>`))
+    while (sessionId === '') await new Promise(later => setTimeout(later, 5))
+    endpoint.do((agent, now) => agent.accept(sessionId, null, now))
+    const ok = await heard(/^SIP\/2\.0 200 /)
+    trunk.write(request('ACK', /^To:.*$/m.exec(ok)![0].trim()))
+    // What comes after the ACK finds it there.
+    trunk.write('\r\n\r\n')
+    while (!said.join('').endsWith('\r\n\r\n\r\n')) await new Promise(later => setTimeout(later, 5))
+    endpoint.do((agent, now) => agent.bye(sessionId, now))
+    while (!isOver) await new Promise(later => setTimeout(later, 20))
+    while (requests.length === 0) await new Promise(later => setTimeout(later, 20))
+    assert.equal(requests, ['BYE'])
+    await closed(trunk)
+    endpoint.close()
+    contact.close()
+  },
+  { timeoutMs: 20_000 },
+)
+
 test.run()
