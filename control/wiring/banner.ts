@@ -14,8 +14,9 @@ export interface ControlReady {
 export function banner(config: Config, ready: ControlReady, version: string): string {
   const http = `http://${urlHost(reachableHost(config.httpHost))}:${ready.httpPort}`
   const width = Math.max(0, ...ready.numbers.map(({ number }) => number.length))
+  const tls = config.sipTlsCert === null ? '' : `, TLS on port ${config.sipTlsPort}`
   const lines: [string, string][] = [
-    ['SIP', `sip:${sipHostOf(config)}:${config.sipPort} (UDP and TCP); call for example`],
+    ['SIP', `sip:${sipHostOf(config)}:${config.sipPort} (UDP and TCP${tls}); call for example`],
     ...ready.numbers.map(({ number, does }): [string, string] => ['', `${number.padEnd(width)}  ${does}`]),
     ['REST', `${http}/v1`],
     ['Web', `${wsUrlOf(config)} (calls of browsers)`],

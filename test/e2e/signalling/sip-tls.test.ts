@@ -48,6 +48,10 @@ const tlsTest = (sentence: string, run: () => unknown): void => {
   else test.skip(sentence, missing)
 }
 
+tlsTest('the first screen names the port of SIP over TLS', () => {
+  assert.match(product.output, `(UDP and TCP, TLS on port ${tlsPort})`)
+})
+
 tlsTest('a connection over TLS checks the certificate of its registrar, and registers', async () => {
   const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'tls@example.com' })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
