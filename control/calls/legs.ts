@@ -1,10 +1,14 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import { noteFact } from '../kernel/store/after-commit.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { changeOf, forTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
 import { wake } from './steps/follow.ts'
 import { before, isGoing, type LegStep, STEPS, type Step } from './steps/table.ts'
 import type { ParticipantRow } from './tables.ts'
+
+/** The type of the fact that a leg has ended, with its `Quality`. */
+export const LEG_ENDED = 'leg ended'
 
 /** Value of `leave_prompt`: heard before the call ends. */
 export const BUSY_TONE = 'busy-tone'
@@ -49,6 +53,8 @@ export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: 
   const name = `leg to ${step} ${columns}`
   const written = await rowOf(trx, name, build, { id: legId, ...to, ...valuesOf(tenant) })
   if (written !== undefined) {
+    const { quality, left_at: at } = change
+    if (quality != null) await noteFact(trx, { type: LEG_ENDED, object: JSON.parse(quality), tenant, at: at ?? '' })
     const isNew = step !== undefined || change.prompted === 0
     if (isNew && STEPS[written.step].sends.length > 0) wake(trx, written)
     return

@@ -9,7 +9,7 @@ import type {
 } from '../../media/protocol.ts'
 import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { noteFact } from '../kernel/store/after-commit.ts'
-import { rowBy } from '../kernel/store/compiled.ts'
+import { isKnownAbsent, rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
@@ -80,15 +80,13 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   if (changed.answered_at != null) await countAnswer(trx, tenant, call)
   if (changed.ended_at != null) await countEnd(trx, tenant, call)
   if (Object.keys(decision.participant).length > 0) await writeLeg(trx, tenant, participant.id, decision.participant)
+  const isAlone = changed.ended_at == null || isKnownAbsent(trx, 'rings', { call_id: call.id })
+  const others = isAlone ? [] : (await legsOf(trx, call)).filter(({ id }) => id !== participant.id)
   for (const type of decision.events) {
     const ofParticipant = type.startsWith('conference.participant.')
-    const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant])
-    await appendEvent(trx, tenant, {
-      type,
-      at,
-      object,
-      callId: ofParticipant ? (participant.session_call_id ?? call.id) : call.id,
-    })
+    const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant, ...others])
+    const callId = ofParticipant ? (participant.session_call_id ?? call.id) : call.id
+    await appendEvent(trx, tenant, { type, at, object, callId })
   }
   return { ...rows, call, participant }
 }
@@ -222,13 +220,8 @@ export async function insertParty(
   await scoped.insert('participants', participant)
   await insertCapture(trx, tenant, call, at)
   if (participant.step === 'to_dial') wake(trx, participant)
-  await appendEvent(trx, tenant, {
-    type: 'call.created',
-    at,
-    object: toCall(call, [participant]),
-    callId: call.id,
-    request,
-  })
+  const object = toCall(call, [participant])
+  await appendEvent(trx, tenant, { type: 'call.created', at, object, callId: call.id, request })
   return { call, participant }
 }
 
@@ -258,15 +251,17 @@ export async function endSession(
   const change = { status: 'completed' as const, ended_reason: reason, ended_at: at, duration_ms }
   await forTenant(trx, tenant).update('calls').set(change).where('id', '=', session.id).execute()
   await countEnd(trx, tenant, { ...session, ...change })
-  const object = toCall({ ...session, ...change }, await legsOfSession(trx, session))
+  const object = toCall({ ...session, ...change }, await legsOf(trx, session))
   await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id })
 }
 
-export const legsOfSession = (db: Db, session: CallRow): Promise<ParticipantRow[]> =>
-  forTenant(db, tenantOf(session))
+/** The legs of a call, or of a conference session. */
+export const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
+  forTenant(db, tenantOf(call))
     .select('participants')
     .selectAll()
-    .where('session_call_id', '=', session.id)
+    .where(call.kind === 'conference' ? 'session_call_id' : 'call_id', '=', call.id)
+    .orderBy('id')
     .execute()
 
 /** The participants' own calls, by their IDs. */
@@ -382,12 +377,8 @@ export async function applyRecording(trx: Trx, callId: string, info: RecordingIn
   const change = info === null ? { status: 'failed' as const } : readyColumns(info)
   await forTenant(trx, tenant).update('recordings').set(change).where('call_id', '=', callId).execute()
   await countRecording(trx, tenant, { ...row, ...change })
-  await appendEvent(trx, tenant, {
-    type: info === null ? 'call.recording.failed' : 'call.recording.ready',
-    at,
-    object: toCallRecording({ ...row, ...change }),
-    callId,
-  })
+  const type = info === null ? 'call.recording.failed' : 'call.recording.ready'
+  await appendEvent(trx, tenant, { type, at, object: toCallRecording({ ...row, ...change }), callId })
 }
 
 const readyColumns = (info: RecordingInfo): Partial<RecordingRow> => ({

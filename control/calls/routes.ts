@@ -22,7 +22,7 @@ import type { RunningCall, RunningCalls } from './conductor/running-calls.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from './dial.ts'
 import { hangUpLeg, mainLeg } from './legs.ts'
 import { participantSchema } from './participant-schema.ts'
-import { callsOf, legsOfSession } from './records.ts'
+import { callsOf, legsOf } from './records.ts'
 import { audioInput } from './sound/audio-schema.ts'
 import { participantAudioRoute, shownLive } from './sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
@@ -281,11 +281,6 @@ async function wishItEnded({ store }: CallDeps, context: Context, callId: string
   })
   await store.followUps.done(callId)
 }
-
-const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
-  call.kind === 'conference'
-    ? legsOfSession(db, call)
-    : forTenant(db, tenantOf(call)).select('participants').selectAll().where('call_id', '=', call.id).execute()
 
 type ShownLeg = Pick<ParticipantRow, 'id' | 'call_id' | 'session_call_id' | 'step' | 'quality'>
 

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Quality } from '../../media/protocol.ts'
 import type { Call } from '../calls/call-schema.ts'
+import { LEG_ENDED } from '../calls/legs.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -13,8 +15,9 @@ const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 /** Buckets for the share of lost audio: 0.01 can be heard, 0.2 is unusable. */
 const SHARES = [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 
-/** Figures of calls, counted once when their event is committed, on the node that handled it. */
+/** Figures of calls and legs, counted once when their event is committed, on the node that handled it. */
 const COUNTED = [
+  LEG_ENDED,
   'call.created',
   'call.answered',
   'call.ended',
@@ -121,7 +124,8 @@ export class CallMetrics {
   }
 
   #take({ type, object }: Fact): void {
-    if (type === 'call.created') this.#made.set((object as Call).id, this.#now())
+    if (type === LEG_ENDED) this.#legEnded(object as Quality)
+    else if (type === 'call.created') this.#made.set((object as Call).id, this.#now())
     else if (type === 'call.answered') this.#callAnswered(object as Call)
     else if (type === 'call.ended') this.#callEnded(object as Call)
     else if (type === 'call.audio.one_way') this.#oneWay.inc()
@@ -139,21 +143,21 @@ export class CallMetrics {
     this.#setUp.observe({ direction }, Math.max(0, Date.parse(answered_at) - Date.parse(created) - setMs) / 1000)
   }
 
-  #callEnded({ id, direction, status, ended_reason: reason, answered_at, duration_ms, quality }: Call): void {
+  #callEnded({ id, direction, status, ended_reason: reason, answered_at, duration_ms }: Call): void {
     this.#made.delete(id)
     this.#ended.inc({ direction, outcome: status, reason: reason ?? 'unknown' })
     if (answered_at !== null) this.#talk.observe({ direction }, (duration_ms ?? 0) / 1000)
-    for (const leg of quality) {
-      if (leg.packets_received === 0) continue
-      this.#jitter.observe(leg.jitter_ms / 1000)
-      this.#loss.observe(leg.loss_pct / 100)
-      const packets = leg.packets_received + leg.packets_lost
-      if (typeof leg.packets_late === 'number') this.#late.observe(leg.packets_late / packets)
-      if (typeof leg.concealed_pct === 'number') this.#concealed.observe(leg.concealed_pct / 100)
-      if (typeof leg.round_trip_ms === 'number') this.#roundTrip.observe(leg.round_trip_ms / 1000)
-      if (typeof leg.clock_drift_ppm === 'number') this.#drift.observe(Math.abs(leg.clock_drift_ppm) / 1e6)
-      if (typeof leg.mos === 'number') this.#mos.observe(leg.mos)
-    }
+  }
+
+  #legEnded({ packetsReceived, packetsLost, packetsLate, roundTripMs, driftPpm, mos, ...figures }: Quality): void {
+    if (packetsReceived === 0) return
+    this.#jitter.observe(figures.jitterMs / 1000)
+    this.#loss.observe(figures.lossPct / 100)
+    this.#late.observe(packetsLate / (packetsReceived + packetsLost))
+    this.#concealed.observe(figures.concealedPct / 100)
+    if (roundTripMs !== null) this.#roundTrip.observe(roundTripMs / 1000)
+    if (driftPpm !== null) this.#drift.observe(Math.abs(driftPpm) / 1e6)
+    if (mos !== null) this.#mos.observe(mos)
   }
 
   #turned({ timing }: CallStep): void {

@@ -1,4 +1,6 @@
+import { Registry } from 'prom-client'
 import * as assert from 'uvu/assert'
+import type { Call } from '../../../control/calls/call-schema.ts'
 import { endAll } from '../../../control/calls/conductor/end-all.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { phrasesOf } from '../../../control/kernel/phrases.ts'
@@ -6,6 +8,7 @@ import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { agentStatusOf } from '../../../control/queues/agent-status.ts'
 import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
+import { CallMetrics } from '../../../control/wiring/call-metrics.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
@@ -61,6 +64,29 @@ test('a caller waits with hold music until an agent answers; then both are in on
     ['available', 'busy', 'wrap_up', 'available'],
   )
   assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'answered')
+  await world.close()
+})
+
+test("the figures count each leg of a call once, and `call.ended` shows every leg's that has ended, as GET /calls/{id} does", async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0 }, 'ann')
+  const [ann] = agents as [string]
+  const registry = new Registry()
+  new CallMetrics(registry, () => ({ wallMs: 0, steadyMs: 0 })).watch(world.store)
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const phone = world.legOf(ann)!.legId
+  world.media.hangUp(phone, 'rtp_timeout')
+  await world.settle()
+  world.media.hangUp(caller)
+  await world.settle()
+  const [ended] = (await world.events('call.ended')).map(({ object }) => object as Call)
+  assert.equal(
+    ended?.quality.map(({ participant_id }) => participant_id),
+    [caller, phone],
+  )
+  assert.match(await registry.metrics(), /^tandem_leg_mos_count 2$/m)
   await world.close()
 })
 

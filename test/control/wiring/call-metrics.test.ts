@@ -1,8 +1,10 @@
 import * as assert from 'uvu/assert'
 import { endedCall, queuedCall } from '../../../control/calls/events.ts'
+import { LEG_ENDED } from '../../../control/calls/legs.ts'
 import { turnStep } from '../../../control/calls/programs/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { helpOf } from '../../../control/kernel/metrics/help.ts'
+import { noteFact } from '../../../control/kernel/store/after-commit.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { queueEvents } from '../../../control/queues/events.ts'
 import { suite } from '../../harness.ts'
@@ -34,15 +36,18 @@ test('a call that has ended is counted by direction, outcome and reason, with it
     created: '2026-11-21T10:00:00.000Z',
     answered_at: '2026-11-21T10:00:04.000Z',
     duration_ms: 60_000,
-    quality: [
-      {
-        ...{ participant_id: 'part_1', packets_received: 98, packets_lost: 2, jitter_ms: 4, loss_pct: 2, mos: 4.1 },
-        ...{ packets_late: 5, concealed_pct: 7, round_trip_ms: 80, clock_drift_ppm: -40 },
-      },
-      { participant_id: 'part_2', packets_received: 0, jitter_ms: 0, loss_pct: 0, mos: null },
-      { participant_id: 'part_3', packets_received: 9, jitter_ms: 0, loss_pct: 0, mos: null },
-    ],
   })
+  const ended = { lossPct: 0, packetsLost: 0, packetsLate: 0, concealedPct: 0, roundTripMs: null, driftPpm: null }
+  const legs = [
+    {
+      ...{ ...ended, packetsReceived: 98, packetsLost: 2, jitterMs: 4, lossPct: 2, mos: 4.1 },
+      ...{ packetsLate: 5, concealedPct: 7, roundTripMs: 80, driftPpm: -40 },
+    },
+    { ...ended, packetsReceived: 0, jitterMs: 0, mos: null },
+    { ...ended, packetsReceived: 9, jitterMs: 0, mos: null },
+  ]
+  for (const object of legs)
+    await store.transaction(trx => noteFact(trx, { type: LEG_ENDED, object, tenant, at: clock.now().toISOString() }))
   const lines = await metrics()
   for (const line of [
     'tandem_calls_ended_total{direction="inbound",outcome="completed",reason="caller_hangup"} 1',
