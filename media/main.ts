@@ -220,7 +220,11 @@ const switchboard = new Switchboard({
   verifier,
   nonceKey,
   refusals: new RefusalLog(log, 'call'),
-  lateness: { controlSince: () => channel.connectedSince, clocks: () => readClockFaces(clockFaces) },
+  lateness: {
+    controlSince: () => channel.connectedSince,
+    isControlAwaited: () => channel.isAwaited,
+    clocks: () => readClockFaces(clockFaces),
+  },
 })
 const traces = new TraceDesk({ trace, lines: switchboard.lines })
 const { open: openUdp, problem: udpProblem } = await chooseDoors(config.rtpSockets)
@@ -236,7 +240,7 @@ const sip = new SipEndpoint({
   ...(config.drachtio === null ? {} : { drachtio: config.drachtio }),
   productName: `tandem/${config.version}`,
   ...(config.sessionSeconds === 0 ? {} : { sessionExpiresS: config.sessionSeconds }),
-  optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
+  optionsStatus: () => (switchboard.draining || channel.isAwaited ? { status: 503, retryAfterS: 5 } : { status: 200 }),
   inviteDoor: invite => switchboard.atTheDoor(invite),
   onEvent: event => switchboard.onSip(event),
   registrar: { realm: REALM, onRegister: register => registrar.onRegister(register) },

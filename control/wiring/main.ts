@@ -48,8 +48,6 @@ import { firstStart, unknownKeys } from './first-start.ts'
 import { rehearse } from './rehearsal.ts'
 import { alongside, askingBy, buildPrograms, centreOf, embeddingsOf, ledBy } from './wire-programs.ts'
 
-/** How long the banner waits for the channel [ms]. After that the API answers 503 until media is connected. */
-const MEDIA_WAIT_MS = 5000
 /** How long running requests may take once the process is to end [ms]. */
 const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
@@ -83,7 +81,7 @@ function configuration(): Config {
   return 'errors' in read ? fail(read.errors.join('\n')) : read.config
 }
 
-/** The control process. Resolves once it serves, with media or without it. */
+/** The control process. Resolves once it serves calls. */
 export async function main(): Promise<void> {
   const config = configuration()
   const now = (): Date => new Date()
@@ -221,7 +219,8 @@ export async function main(): Promise<void> {
 
   process.send?.({ type: 'serving', httpPort, keys })
   for (const part of [media, ...periodic, dispatcher, jobs, ...duties]) part.start()
-  for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
+  // The first screen shows numbers to call: each must answer.
+  while (media.state !== 'ready') await sleep(POLL_MS)
   const numbers = await describeNumbers(store, { organisationId, livemode: true })
   const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
   process.send?.(ready)

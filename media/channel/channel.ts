@@ -34,6 +34,7 @@ export class Channel {
   #isDraining = false
   /** Since when control is there, monotonic [ms]; null: it is away. */
   #since: number | null = null
+  #hasBegun = false
 
   constructor(bootId: string, run: CommandRunner) {
     this.bootId = bootId
@@ -61,6 +62,11 @@ export class Channel {
   /** Since when control is there, monotonic [ms]; null: it is away. */
   get connectedSince(): number | null {
     return this.#since
+  }
+
+  /** Control has not come yet since this process has begun. */
+  get isAwaited(): boolean {
+    return !this.#hasBegun
   }
 
   /** The number of the latest event. */
@@ -143,6 +149,7 @@ export class Channel {
     if (hello.bootId === this.bootId && typeof hello.lastSeq === 'number') this.#acknowledge(hello.lastSeq)
     for (const numbered of this.#events) this.#send({ type: 'event', ...numbered })
     this.#since = performance.now()
+    this.#hasBegun = true
   }
 
   #acknowledge(seq: number): void {

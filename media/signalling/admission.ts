@@ -27,6 +27,8 @@ export interface AdmissionOptions {
   now: () => number
   /** When control connected; null: it is not connected, and callers wait for it. */
   controlSince: () => number | null
+  /** It has not come for the first time yet; absent: it has. */
+  isControlAwaited?: () => boolean
   /** Slots of the engines' clocks that have run so far, and those of them that were late or left out. */
   clocks: () => { slots: number; late: number }
   /** Legs of calls. */
@@ -56,9 +58,19 @@ export class Admission {
     this.#options = options
   }
 
-  /** A call has come in and waits for control. */
-  waits(legId: string): void {
-    this.#waiting.set(legId, this.#options.now())
+  /** How much of this time control still has for a call that waits since then, counted from when it came itself [ms]. */
+  leftMs(withinMs: number, since: number): number {
+    const { now, controlSince, isControlAwaited } = this.#options
+    // It starts: there is nobody else to take the call, and no end to it but the caller's.
+    if (isControlAwaited?.() === true) return withinMs
+    return Math.max(since, controlSince() ?? since) + withinMs - now()
+  }
+
+  /** A call has come in and waits for control. @returns since when [ms] */
+  waits(legId: string): number {
+    const now = this.#options.now()
+    this.#waiting.set(legId, now)
+    return now
   }
 
   /** Control has said something about it, or it is over. */

@@ -117,14 +117,7 @@ export class CallsIn {
     line.maxForwards = hopsOf(event)
     line.onward = onwardFields(event.header)
     line.isPrivate = event.identity.privacy.some(value => value !== 'none' && value !== 'critical')
-    this.#options.admission.waits(line.legId)
-    line.timer = setTimeout(() => {
-      this.refused++
-      const call = { from: line.from.uri, to: line.to.uri, sipCallId: event.callId }
-      this.#options.refusals.note('undecided', originOf(event.peer), () => call)
-      line.endReason = 'capacity'
-      this.refuse(sessionId, 503, RETRY_AFTER_S)
-    }, DECISION_MS)
+    this.#mustBeDecided(line, event, this.#options.admission.waits(line.legId))
     const identity = claimedIdentity(event)
     this.#lines.emit('leg.incoming', {
       legId: line.legId,
@@ -139,6 +132,24 @@ export class CallsIn {
       digest: claimOf(line),
       ...(identity === undefined ? {} : { identity }),
     })
+  }
+
+  #mustBeDecided(line: Line, event: Extract<UaEvent, { kind: 'incoming' }>, since: number): void {
+    const { admission, refusals } = this.#options
+    line.timer = setTimeout(
+      () => {
+        if (admission.leftMs(DECISION_MS, since) > 0) {
+          this.#mustBeDecided(line, event, since)
+          return
+        }
+        this.refused++
+        const call = { from: line.from.uri, to: line.to.uri, sipCallId: event.callId }
+        refusals.note('undecided', originOf(event.peer), () => call)
+        line.endReason = 'capacity'
+        this.refuse(line.sessionId, 503, RETRY_AFTER_S)
+      },
+      Math.ceil(admission.leftMs(DECISION_MS, since)),
+    )
   }
 
   /** Strangers' calls that wait for a decision use at most a quarter of the capacity. */

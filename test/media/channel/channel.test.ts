@@ -103,6 +103,17 @@ test('both sides begin with hello', async () => {
   assert.equal(client.received[0], { type: 'hello', version: PROTOCOL_VERSION, bootId: BOOT, eventsLost: 0 })
 })
 
+test('control is awaited until it has come once; when it is gone again, it is away', async () => {
+  assert.ok(channel.isAwaited)
+  const client = new Client()
+  client.hello()
+  await client.until(() => client.received.length > 0)
+  assert.equal([channel.isAwaited, channel.connected], [false, true])
+  client.end()
+  while (channel.connected) await new Promise(later => setTimeout(later, 5))
+  assert.not(channel.isAwaited)
+})
+
 test('another version is told ours and closed', async () => {
   const client = new Client()
   client.hello(0, BOOT, PROTOCOL_VERSION + 1)

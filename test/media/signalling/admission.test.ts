@@ -209,6 +209,31 @@ test('above capacity an INVITE gets 503 with Retry-After and nothing is begun fo
   await media.close()
 })
 
+test(
+  'while control starts for the first time callers wait for it, however long that takes; once it is there, each for as long as any',
+  async () => {
+    let [isAwaited, nowMs, sinceMs] = [true, performance.now(), null as number | null]
+    const lateness = { isControlAwaited: () => isAwaited, controlSince: () => sinceMs, now: () => nowMs }
+    const media = await LocalMedia.open({}, { lateness })
+    const phone = await RawPhone.open(media)
+    await phone.call()
+    await media.engine.until(() => media.of('leg.incoming').length === 1)
+    // A decision takes four seconds at most.
+    await new Promise(later => setTimeout(later, 4500))
+    assert.is(phone.count('SIP/2.0 503'), 0, 'it waits')
+    nowMs += 20_000
+    sinceMs = nowMs
+    isAwaited = false
+    await new Promise(later => setTimeout(later, 4500))
+    assert.is(phone.count('SIP/2.0 503'), 0, 'control has just come')
+    nowMs += 4000
+    await phone.expect('SIP/2.0 503')
+    phone.close()
+    await media.close()
+  },
+  { timeoutMs: 60_000 },
+)
+
 test("a stranger's calls beyond its share get 503 with Retry-After, and nothing is remembered of them", async () => {
   // Nobody waits too long for control: that is another refusal.
   const media = await LocalMedia.open({}, { maxCalls: 1000, lateness: { now: () => 0 } })
