@@ -29,7 +29,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** Dials, and hangs up after three seconds of its audio. */
+/** Dials; resolves after three seconds of its audio. */
 async function talk(baresip: Baresip, room: TestRoom, { user, shown }: (typeof PARTIES)[number]): Promise<string> {
   baresip.dial(`sip:${room.number}@${product.sip.host}:${product.sip.port}`)
   await baresip.until('CALL_ESTABLISHED')
@@ -58,21 +58,30 @@ function purities({ samples, rateHz }: { samples: Int16Array; rateHz: number }, 
 
 /** Minimum by which the others' tones are above everything else: Opus adds some noise to its tone [dB]. */
 const CLEAN_DB = 8
-/** Number of clean pieces that suffice, since on a busy machine a phase jumps now and then. */
+/** Number of clean pieces that are waited for: on a busy machine a phase jumps now and then. */
 const ENOUGH = 8
+
+/** The tones of the others that a party can hear: its codec has half of its rate. */
+const othersOf = (i: number, rateHz: number): number[] =>
+  PARTIES.filter((party, n) => n !== i && party.toneHz < rateHz / 2).map(party => party.toneHz)
 
 async function meeting(): Promise<void> {
   const room = await newRoom(product)
   const there = await Promise.all(PARTIES.map(({ toneHz, codec, user }) => Baresip.start({ toneHz, codec, user })))
   try {
     const calls = await Promise.all(there.map((baresip, i) => talk(baresip, room, PARTIES[i]!)))
+    const isClean = (baresip: Baresip, i: number): boolean => {
+      const dump = baresip.dumpSoFar()
+      return (purities(dump, othersOf(i, dump.rateHz))[ENOUGH] ?? 0) > CLEAN_DB
+    }
+    // If it does not come to that, it is told below who hears whom how well.
+    await product.until('all hear each other clean', async () => there.every(isClean) || null).catch(() => {})
     for (const baresip of there) baresip.hangup()
     await Promise.all(calls.map(id => endedCall(product, id)))
     await Promise.all(there.map(baresip => baresip.until('CALL_CLOSED')))
     for (const [i, { codec, toneHz }] of PARTIES.entries()) {
       const dump = there[i]!.dump()
-      const others = PARTIES.filter((party, n) => n !== i && party.toneHz < dump.rateHz / 2).map(party => party.toneHz)
-      const measured = purities(dump, others)
+      const measured = purities(dump, othersOf(i, dump.rateHz))
       assert.ok(measured.length > ENOUGH, `${codec} hears all others in ${measured.length} pieces`)
       assert.ok(measured[ENOUGH]! > CLEAN_DB, `${codec}: ${measured[ENOUGH]} dB`)
       const own = levelAt(toneHz, dump.samples, 0, dump.samples.length, dump.rateHz)

@@ -126,11 +126,25 @@ export class Baresip {
 
   /** The same, with the rate. */
   dump(): { samples: Int16Array; rateHz: number } {
-    const name = readdirSync(this.#directory).find(file => file.endsWith('-dec.wav'))
-    if (name === undefined) throw new Error('baresip has dumped no audio')
-    const wav = readWav(readFileSync(join(this.#directory, name)))
+    const wav = readWav(readFileSync(join(this.#directory, this.#dumpName())))
     if ('error' in wav) throw new Error(`baresip's dump: ${wav.error}`)
     return { samples: wav.samples[0]!, rateHz: wav.sampleRateHz }
+  }
+
+  /** The same during the call: the file has no length yet, and its samples (those of its first channel) are all that follows. */
+  dumpSoFar(): { samples: Int16Array; rateHz: number } {
+    const bytes = readFileSync(join(this.#directory, this.#dumpName()))
+    const from = bytes.indexOf('data', 12, 'latin1') + 8
+    const blockBytes = 2 * bytes.readUInt16LE(22)
+    const length = Math.floor((bytes.length - from) / blockBytes)
+    const samples = Int16Array.from({ length }, (_, i) => bytes.readInt16LE(from + i * blockBytes))
+    return { samples, rateHz: bytes.readUInt32LE(24) }
+  }
+
+  #dumpName(): string {
+    const name = readdirSync(this.#directory).find(file => file.endsWith('-dec.wav'))
+    if (name === undefined) throw new Error('baresip has dumped no audio')
+    return name
   }
 
   /** Stops it, and removes its dumps. */
