@@ -5,6 +5,9 @@
 
 import { END_OF_FILE, NO_MORE_FILES } from './worker-messages.ts'
 
+// Processes that files start run for seconds, as those of their products do: the speech process most of all.
+process.env.NODE_OPTIONS = process.env.TANDEM_TEST_NODE_OPTIONS
+
 /** How long whatever the files left open may take to close, after the last test of the last file [ms]. */
 const CLOSE_MS = 15_000
 
