@@ -158,7 +158,10 @@ export class PacketAudio implements WireAudio, FrameMaker {
       else plc.mend(played, this.jitter.holes, frame.length / LEG_SAMPLES)
       return 0
     }
-    if (!plc.isConcealing) return 0
+    if (!plc.isConcealing) {
+      if (kind === 'joint') plc.join(played)
+      return 0
+    }
     if (kind === 'back') return plc.resume(frame, more)
     plc.good(frame)
     return 0

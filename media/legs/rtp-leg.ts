@@ -5,6 +5,7 @@ import { copy } from '../../codecs/kernels/frames.ts'
 import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { Quality } from '../protocol.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
+import { Continuity } from '../rtp/continuity.ts'
 import { isKey, KEY_MS } from '../rtp/key-sender.ts'
 import { SourceLatch } from '../rtp/latch.ts'
 import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
@@ -53,6 +54,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   #isResting = false
   readonly #random: () => number
   readonly #sender: RtpSender
+  readonly #continuity = new Continuity()
   readonly #reports: LegReports
   readonly #stats: ReceptionStats
   readonly #ear: StreamListener
@@ -220,7 +222,12 @@ export class RtpLeg extends Leg implements PacketTaker {
   get packetsRefused(): number {
     const ofFax = this.#fax?.refused ?? 0
     return (
-      ofFax + this.#refused + (this.#audio?.refused ?? 0) + this.latch.refused + (this.#encryption.webrtc?.refused ?? 0)
+      ofFax +
+      this.#refused +
+      this.#continuity.dropped +
+      (this.#audio?.refused ?? 0) +
+      this.latch.refused +
+      (this.#encryption.webrtc?.refused ?? 0)
     )
   }
 
@@ -269,8 +276,54 @@ export class RtpLeg extends Leg implements PacketTaker {
     presence.lastPacketAt = now
     if (this.#headers !== null) this.#headers.note(false, bytes, datagram.length, host, port, now)
     if (received.ssrc !== this.#sourceSsrc) this.#newSource(audio, received.ssrc)
+    if (!isAudio) this.#continuity.skip(received.sequence)
+    else if (!this.#isNext() && !this.#isInStream(audio, bytes, now)) return
+    this.#take(audio, isAudio, isEvent, bytes, now)
+  }
+
+  /** Whether a packet of audio is the one after the last, as nearly all are. */
+  #isNext(): boolean {
+    const { sequence, timestamp } = received
+    const stream = this.#continuity
+    if (sequence !== stream.nextSequence || (timestamp | 0) !== stream.nextTimestamp) return false
+    stream.nextSequence = (sequence + 1) & 0xffff
+    stream.nextTimestamp = (timestamp + stream.step) | 0
+    return true
+  }
+
+  /** Judges another one; whatever comes before it is taken. @returns false: it waits for the next one */
+  #isInStream(audio: WireAudio, bytes: Uint8Array, now: number): boolean {
+    const continuity = this.#continuity
+    const stats = this.#stats
+    const transit = stats.transitOf(audio.timestampOf((received.timestamp + continuity.timestampShift) >>> 0), now)
+    const judgement = continuity.judge(received, transit, stats.transit, audio.clockRateHz, now)
+    if (judgement === 'held') {
+      continuity.hold(received, bytes, transit, now)
+      return false
+    }
+    if (judgement === 'on') return true
+    const held = continuity.release()
+    if (judgement === 'renumbered') stats.restart(held?.sequence ?? received.sequence)
+    audio.jitter.breaks()
+    if (held === null) return true
+    parseRtp(held.bytes, received)
+    this.#take(audio, true, false, held.bytes, held.at)
+    parseRtp(bytes, received)
+    return true
+  }
+
+  /** Takes a packet of the stream. */
+  #take(audio: WireAudio, isAudio: boolean, isEvent: boolean, bytes: Uint8Array, now: number): void {
+    const presence = this.#presence
+    const continuity = this.#continuity
+    const { sequence } = received
+    if (continuity.sequenceShift !== 0) received.sequence = (sequence + continuity.sequenceShift) & 0xffff
+    if (continuity.timestampShift !== 0) {
+      received.timestamp = (received.timestamp + continuity.timestampShift) >>> 0
+    }
     const timestamp = audio.timestampOf(received.timestamp)
-    const isCounted = this.#stats.receive(received.ssrc, received.sequence, timestamp, now)
+    // Reports name the numbers of the wire.
+    const isCounted = this.#stats.receive(received.ssrc, sequence, timestamp, now)
     if (isAudio) {
       if (received.marker) presence.oneWay.begins(now)
       else presence.oneWay.heardAt = now
@@ -468,6 +521,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       this.#keys.reset()
       this.tones.reset()
     }
+    this.#continuity.reset()
     this.#reports.heard.newSource()
     this.#leastTransit = null
     this.#sourceSsrc = ssrc
@@ -515,7 +569,10 @@ export class RtpLeg extends Leg implements PacketTaker {
   /** Reports missing audio. */
   #check(now: number): void {
     this.#checkAt = now + CHECK_MS
-    if (this.#leastTransit !== null) this.#reports.heard.arrived(this.#leastTransit, now)
+    if (this.#leastTransit !== null) {
+      this.#reports.heard.arrived(this.#leastTransit, now)
+      this.#continuity.arrived(this.#leastTransit)
+    }
     this.#leastTransit = null
     const isPoor = this.#reports.heard.judge(this.#reports.roundTripMs, now)
     if (isPoor !== null) this.#hooks.quality?.(this, isPoor)

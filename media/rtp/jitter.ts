@@ -9,6 +9,9 @@ const FIRST_SPARE_MS = 4
 const STARVED_FRAMES = 3
 /** If in-order packets are late for this long, it is not a network stall: the sender's clock has moved. */
 const LATE_RUN_MS = 200
+/** If they do not come faster than they were sent, as behind a stall, this is known sooner; by how much they may [ms]. */
+const STEADY_RUN_MS = 40
+const STEADY_MS = 10
 /** If a packet in order is later than this, it is not the network: the sender's clock stood still in a pause, or was set back [ms]. */
 const PAUSED_MS = 2000
 /** Without a pull for this long the clock counts as stopped, not as late. */
@@ -112,10 +115,14 @@ export class JitterBuffer {
   /** End of the newest audio that has come. */
   #newestEnd = 0
   #isJoint = false
+  /** Timestamp from which on it may be something else; infinite: none. */
+  #breakAt = Number.POSITIVE_INFINITY
   /** The next audio is the late packet that was waited for. */
   #isBack = false
   #nextPullMs = Number.NaN
+  /** Arrival and timestamp of the first of a run of late packets. */
   #lateSinceMs = Number.NaN
+  #lateFrom = 0
   #afterJump = -1
   /** Of `counters.received`, when the last packet came behind its successor. */
   #overtakenAt = Number.NEGATIVE_INFINITY
@@ -161,7 +168,7 @@ export class JitterBuffer {
     return this.#started && this.#newestEnd >= this.#head + this.#frame
   }
 
-  /** The last frame does not continue the one before it: frames in between were skipped. */
+  /** The last frame does not continue the one before it: frames in between were skipped, or its sender has begun something else. */
   get isJoint(): boolean {
     return this.#isJoint
   }
@@ -343,6 +350,11 @@ export class JitterBuffer {
     this.#silenceByte = silenceByte
   }
 
+  /** What follows everything received so far may be something else. */
+  breaks(): void {
+    this.#breakAt = this.#newestEnd
+  }
+
   /** The sender ends its stream: received audio is played, and nothing more is due. */
   over(): void {
     this.#quiet = true
@@ -354,6 +366,7 @@ export class JitterBuffer {
     this.#sequences.reset()
     this.#timestamps.reset()
     this.#delay.reset()
+    this.#breakAt = Number.POSITIVE_INFINITY
     this.#started = false
     this.#afterJump = -1
     this.#lateSinceMs = Number.NaN
@@ -453,11 +466,23 @@ export class JitterBuffer {
       return true
     }
     if (at + length > this.#head) return true
-    if (Number.isNaN(this.#lateSinceMs)) this.#lateSinceMs = arrivalMs
-    const isPaused = sequence > this.#ring.highest && this.#head - at > (PAUSED_MS / this.#frameMs) * this.#frame
-    if (arrivalMs - this.#lateSinceMs < LATE_RUN_MS && !isPaused) return false
+    if (!this.#hasMoved(sequence, at, arrivalMs)) return false
     this.#resync(sequence, at, length, arrivalMs)
     return true
+  }
+
+  /** A packet is late. @returns whether that is because the sender's clock stood still, or was set back */
+  #hasMoved(sequence: number, at: number, arrivalMs: number): boolean {
+    if (Number.isNaN(this.#lateSinceMs)) {
+      this.#lateSinceMs = arrivalMs
+      this.#lateFrom = at
+    }
+    const lateForMs = arrivalMs - this.#lateSinceMs
+    if (lateForMs >= LATE_RUN_MS) return true
+    if (sequence <= this.#ring.highest) return false
+    const sentForMs = ((at - this.#lateFrom) / this.#frame) * this.#frameMs
+    const isSteady = lateForMs >= STEADY_RUN_MS && lateForMs >= sentForMs - STEADY_MS
+    return isSteady || this.#head - at > (PAUSED_MS / this.#frameMs) * this.#frame
   }
 
   /** Whether an overtaken packet is the first one for a long time. */
@@ -489,6 +514,10 @@ export class JitterBuffer {
     const end = start + this.#frame
     this.#head = end
     this.holes.count = 0
+    if (end > this.#breakAt) {
+      this.#isJoint = true
+      this.#breakAt = Number.POSITIVE_INFINITY
+    }
     if (this.#ring.takeWhole(start, out)) {
       this.#played(end, this.#frame)
       return 'audio'

@@ -82,6 +82,20 @@ export class ReceptionStats {
     return true
   }
 
+  /** From a packet's timestamp to its arrival, as `transit`. */
+  transitOf(timestamp: number, arrivalMs: number): number {
+    return (Math.round((arrivalMs * this.#clockRateHz) / 1_000) - timestamp) | 0
+  }
+
+  /** The source goes on from this number, which is none of a packet that was lost or came late. */
+  restart(sequence: number): void {
+    if (!this.valid) return
+    const jitter = this.#jitter
+    this.#keep()
+    this.#start(sequence)
+    this.#jitter = jitter
+  }
+
   /** Notes a sender report of the source for LSR and DLSR. @param ntp middle 32 bits of its NTP timestamp */
   senderReport(ssrc: number, ntp: number, arrivalMs: number): void {
     if (ssrc !== this.#ssrc) return
@@ -197,7 +211,7 @@ export class ReceptionStats {
   #measureJitter(timestamp: number, arrivalMs: number): void {
     if (timestamp === this.#timestamp) return
     const first = this.#timestamp < 0
-    const transit = (Math.round((arrivalMs * this.#clockRateHz) / 1_000) - timestamp) | 0
+    const transit = this.transitOf(timestamp, arrivalMs)
     const difference = Math.abs((transit - this.transit) | 0)
     this.#timestamp = timestamp
     this.transit = transit
