@@ -70,6 +70,8 @@ export class Plc {
   #lost = 0
   #pitch: number
   #periods = 1
+  /** As many as there are since the sound began: a repetition of that would be a click. */
+  #mostPeriods = MAX_PERIODS
   /** Next sample to repeat, counted from the start of the repeated periods. */
   #at = 0
   /** Step between the last good sample and what the repetition would put before its first, spread out from there. */
@@ -131,7 +133,7 @@ export class Plc {
 
   #guessed(): number {
     // The longer the loss, the more periods are repeated, lest it sound like a buzzer (§I.2.5).
-    if (this.#lost === this.#periods * this.#tenMs && this.#periods < MAX_PERIODS) this.#addPeriod()
+    if (this.#lost === this.#periods * this.#tenMs && this.#periods < this.#mostPeriods) this.#addPeriod()
     return this.#next()
   }
 
@@ -164,8 +166,17 @@ export class Plc {
     }
     this.#pitch = findPitch(this.#past, this.#scale)
     this.#periods = 1
+    this.#mostPeriods = this.#periodsHeard
     this.#at = 0
     this.#step = this.#past[history - 1]! - this.#past[history - 1 - this.#pitch]!
+  }
+
+  get #periodsHeard(): number {
+    const past = this.#past
+    let silent = 0
+    while (silent < past.length && past[silent] === 0) silent++
+    const heard = past.length - silent - (this.#pitch >> 2)
+    return Math.max(1, Math.min(MAX_PERIODS, Math.floor(heard / this.#pitch)))
   }
 
   #next(): number {

@@ -118,9 +118,10 @@ export class Playout {
     this.#scale.clear()
   }
 
-  /** Another source: nothing continues. */
+  /** Another source: nothing continues, and nothing that was played before resembles what is lost of it. */
   reset(): void {
     this.#scale.clear()
+    for (const frame of this.#played.frames) frame.fill(0)
   }
 
   /** @param isBack what was waited for was to be taken */
