@@ -106,7 +106,7 @@ export class Player implements Source {
     return frame
   }
 
-  rest(): Frame | null {
+  breakOff(): Frame | null {
     const clips = this.#clips
     const frame = this.#frame
     let [n, at] = [this.#clip, this.#at]

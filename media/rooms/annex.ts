@@ -57,7 +57,7 @@ export class Annex extends Room {
     const link = this.#links.get(leg)
     const isPaused = this.pause !== null
     const played = leg.pullPlayed(null)
-    const own = leg.chorus === null ? played : leg.chorus.pull(played, leg.onHold)
+    const own = leg.pullChorus(played)
     if (own !== null) this.#tapPlayed(own, leg)
     const flags = link?.next() ?? -1
     let heard: Frame | null = null

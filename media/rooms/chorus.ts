@@ -32,16 +32,21 @@ export class Chorus {
     const at = this.#sources.indexOf(source)
     if (at < 0) return
     this.#sources.splice(at, 1)
-    const rest = source.rest?.() ?? null
+    const rest = source.breakOff?.() ?? null
     if (rest !== null) this.#endings.push(faded(rest, 'out'))
   }
 
-  /**
-   * The sum of all sources for this tick and of `beside`; null: nothing. Borrowed until the next pull.
-   *
-   * @param waits the sources stay where they are, and are not heard
-   */
-  pull(beside: Frame | null, waits = false): Frame | null {
+  /** The sum of all sources for this tick and of `beside`; null: nothing. Borrowed until the next tick. */
+  pull(beside: Frame | null): Frame | null {
+    return this.#sumUp(beside, false)
+  }
+
+  /** The same in a tick in which the sources wait where they are, unheard but for their fading out. */
+  wait(beside: Frame | null): Frame | null {
+    return this.#sumUp(beside, true)
+  }
+
+  #sumUp(beside: Frame | null, waits: boolean): Frame | null {
     const mixer = this.#mixer
     let only = beside
     mixer.clear()
@@ -63,7 +68,7 @@ export class Chorus {
 
 /** @param waits it is not heard @param turns that has just begun, or ended: a cut would be a click */
 function nextOf(source: Source, waits: boolean, turns: boolean): Frame | null {
-  const frame = waits ? (source.rest?.() ?? null) : source.pull()
+  const frame = waits ? (source.breakOff?.() ?? null) : source.pull()
   if (!turns || frame === null) return frame
   if (waits) return faded(frame, 'out')
   return source.isMidway === true ? faded(frame, 'in') : frame

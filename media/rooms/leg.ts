@@ -287,6 +287,12 @@ export abstract class Leg {
     return this.#left === null ? own : this.#withLeft(this.#left, own)
   }
 
+  /** The sum of this, which is heard while on hold, too, and of its chorus, which waits meanwhile. */
+  pullChorus(played: Frame | null): Frame | null {
+    if (this.chorus === null) return played
+    return this.onHold ? this.chorus.wait(played) : this.chorus.pull(played)
+  }
+
   #withLeft(left: Frame, own: Frame | null): Frame {
     this.#left = null
     if (own !== null) addTo(left, own)

@@ -45,6 +45,11 @@ export class PassThrough {
     return other.passTo(one, isOpen, now) || this.#end()
   }
 
+  /** Somebody has left: the conditions must hold as long for whoever comes next. */
+  restart(): void {
+    this.#plain = 0
+  }
+
   #isOpen(one: Leg, other: Leg): boolean {
     const { legs, isPlain } = this.#room
     return legs.length === 2 && legs[0] === one && legs[1] === other && isPlain && one.isPlain && other.isPlain

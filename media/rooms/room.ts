@@ -132,6 +132,7 @@ export class Room {
   /** Whoever has left in the middle of a word fades out for those who stay, and what they said to it does where it is now. */
   left(leg: Leg): void {
     if (this.pause !== null) return
+    this.#passThrough.restart()
     const { isOn } = this.#passThrough
     const said = isOn ? leg.endPassing() : isHeardByAll(leg) ? leg.said : null
     if (said !== null && this.legs.length > 0) this.#endings.push(ending(said))
@@ -230,7 +231,7 @@ export class Room {
     }
     const music = this.#musicFor(leg)
     const played = leg.isPlayedTo(music) ? leg.pullPlayed(music) : null
-    const own = leg.chorus === null ? played : leg.chorus.pull(played, leg.onHold)
+    const own = leg.pullChorus(played)
     if (own !== null) this.#tapPlayed(own, leg)
     const hears = !leg.deaf && !leg.onHold && !this.#isShutOut(leg)
     let frame = own

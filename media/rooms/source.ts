@@ -8,8 +8,12 @@ export interface Source {
   readonly part?: Source | null
   /** The last frame began in the middle of something. Absent: it never does. */
   readonly isMidway?: boolean
-  /** What would have come next, borrowed as by `pull`; null: it was at its end. It stays where it is. Absent: nothing stops it in the middle. */
-  rest?(): Frame | null
+  /**
+   * Stops where it is, until the next `pull`. Absent: nothing stops it in the middle.
+   *
+   * @returns what would have come next, borrowed as by `pull`; null: it was at its end
+   */
+  breakOff?(): Frame | null
 }
 
 /**
@@ -18,7 +22,7 @@ export interface Source {
  */
 export function joined(frame: Frame | null, source: Source | null, before: Source | null): Frame | null {
   const begun = frame !== null && source?.isMidway === true ? faded(frame, 'in') : frame
-  const rest = before?.rest?.() ?? null
+  const rest = before?.breakOff?.() ?? null
   if (rest === null) return begun
   const ended = faded(rest, 'out')
   if (begun !== null) addTo(ended, begun)

@@ -71,7 +71,7 @@ export class StreamVoice implements Source {
 
   /** Discards what has not been pulled; every mark is reached. */
   clear(): void {
-    const rest = this.rest()
+    const rest = this.breakOff()
     if (rest !== null) this.#ending = faded(rest, 'out')
     this.#pulled = this.#written
     this.#heard = this.#written
@@ -91,8 +91,7 @@ export class StreamVoice implements Source {
     return ending
   }
 
-  /** It counts as left there until the next pull. */
-  rest(): Frame | null {
+  breakOff(): Frame | null {
     const count = Math.min(this.#waiting, FRAME_SAMPLES)
     if (!this.#isPlaying || count === 0) return null
     this.#isPlaying = false

@@ -87,7 +87,7 @@ test('on hold nothing of it is played, and nothing is lost', () => {
 
 test('who is removed in the middle of a word fades out within 5 ms', () => {
   const chorus = new Chorus(LEG_SAMPLES)
-  const source = { pull: () => new Int16Array(LEG_SAMPLES).fill(1000), rest: () => source.pull() }
+  const source = { pull: () => new Int16Array(LEG_SAMPLES).fill(1000), breakOff: () => source.pull() }
   chorus.add(source)
   chorus.pull(null)
   chorus.remove(source)
@@ -101,12 +101,12 @@ test('who is removed in the middle of a word fades out within 5 ms', () => {
 
 test('who is put on hold hears what speaks to it fade out within 5 ms, and later in where it was', () => {
   const chorus = new Chorus(LEG_SAMPLES)
-  const source = { isMidway: true, pull: () => new Int16Array(LEG_SAMPLES).fill(1000), rest: () => source.pull() }
+  const source = { isMidway: true, pull: () => new Int16Array(LEG_SAMPLES).fill(1000), breakOff: () => source.pull() }
   chorus.add(source)
   assert.ok(chorus.pull(null)!.every(sample => sample === 1000))
-  const ended = chorus.pull(null, true)!
+  const ended = chorus.wait(null)!
   assert.equal([...ended.slice(0, 2), ...ended.slice(39, 42)], [976, 951, 24, 0, 0])
-  assert.is(chorus.pull(null, true), null)
+  assert.is(chorus.wait(null), null)
   const begun = chorus.pull(null)!
   assert.equal([...begun.slice(0, 2), ...begun.slice(39, 42)], [24, 49, 976, 1000, 1000])
   assert.ok(chorus.pull(null)!.every(sample => sample === 1000))

@@ -176,6 +176,28 @@ test('it begins a second after the last that had to be mixed, not before', () =>
   assert.equal(pair.changes, [true])
 })
 
+test('who comes in the place of another, whose codec was another one, is mixed for as long as anybody', () => {
+  const pair = new Pair()
+  const { room, other } = pair
+  other.leg.connect({ ...mediaOf('192.0.2.2'), codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8, 0] }, 0)
+  pair.talk(2 * BEGUN)
+  assert.equal(pair.changes, [])
+  room.legs.pop()
+  room.left(other.leg)
+  const next = new Party('next', '192.0.2.3')
+  next.leg.comes(false)
+  next.leg.hearsRoom = false
+  room.legs.push(next.leg)
+  let since = 0
+  pair.talk(BEGUN, {
+    before: (frame, now) => {
+      next.speak(toneFrame(440, frame), now)
+      if (!pair.isPassing) since++
+    },
+  })
+  assert.ok(since >= 50 && since < BEGUN, `${since}`)
+})
+
 /** Reasons not to pass packets through: other audio, other listeners, or processing. */
 const OTHERS: Record<string, (pair: Pair) => void> = {
   'a sink of a leg': ({ one }) => one.leg.sinks.push(new KeepingSink()),
