@@ -1,4 +1,4 @@
-import { type Frame, faded } from '../../codecs/audio.ts'
+import { ending, type Frame, faded } from '../../codecs/audio.ts'
 import { LEG_SAMPLES, type Leg } from './leg.ts'
 import { LEVEL_SHIFT, LegEnd, LINK } from './leg-link.ts'
 import { Mixer } from './mixer.ts'
@@ -23,7 +23,8 @@ export class Annex extends Room {
 
   unlink(leg: Leg): void {
     const next = leg.hearsRoom ? this.#links.get(leg)?.makeUp(this.pause === null) : null
-    if (next) leg.leaves(faded(next, 'out'))
+    const upper = next ? this.#links.get(leg)!.lastUpper : null
+    if (next) leg.leaves(faded(next, 'out'), upper === null ? null : ending(upper))
     this.#links.delete(leg)
   }
 
@@ -56,6 +57,7 @@ export class Annex extends Room {
   #serve(leg: Leg, now: number, isFirst: boolean): void {
     const link = this.#links.get(leg)
     const isPaused = this.pause !== null
+    leg.hearsUpper = null
     const played = leg.pullPlayed(null)
     const own = leg.pullChorus(played)
     if (own !== null) this.#tapPlayed(own, leg)
@@ -76,8 +78,9 @@ export class Annex extends Room {
     const hears = !leg.deaf && !leg.onHold
     const isAudible = hears || leg.hearsRoom
     const frame = isAudible ? this.#both(leg, fadedAt(leg, hears, heard), own) : own
-    leg.hearsUpper =
-      isAudible && upper !== null ? fadedAt(leg, hears, atGain(upper, leg.limiter.gain, leg.heardUpper)) : null
+    if (isAudible && upper !== null) {
+      leg.hearUpper(fadedAt(leg, hears, atGain(upper, leg.limiter.gain, leg.heardUpper)))
+    }
     leg.hearsRoom = hears
     leg.send(frame, null, now)
     leg.tapHeard(frame, isPaused)

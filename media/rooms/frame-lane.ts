@@ -106,6 +106,11 @@ export class LaneReader extends Lane {
     return flags
   }
 
+  /** What the last `next` that found a tick has returned; 0: none has. */
+  get flags(): number {
+    return this.#read === -1 ? 0 : this.header[1 + this.#at]!
+  }
+
   /** The voice of the tick returned by `next`, which it has; borrowed until the next one. */
   get voice(): Frame {
     const frame = this.frame(VOICE)

@@ -103,6 +103,11 @@ export class LegEnd {
   get upper(): Frame {
     return this.#down.frame(DOWN.upper)
   }
+
+  /** That of the last tick that has arrived; null: it had none. */
+  get lastUpper(): Frame | null {
+    return (this.#down.flags & LINK.upper) === 0 ? null : this.upper
+  }
 }
 
 /** The room's end of a link. */

@@ -81,6 +81,7 @@ export abstract class Leg {
   /** What comes next does not continue what it has said, whose end is to be heard, if it is not null. */
   #hasJumped = false
   #ending: Frame | null = null
+  #upperEnding: Frame | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
   /** The same as received, before `sound`: for speech recognition. */
@@ -111,6 +112,7 @@ export abstract class Leg {
   #played: Source | null = null
   /** What it heard in the room that it has left fades out; null: that is over. */
   #left: Frame | null = null
+  #leftUpper: Frame | null = null
   /** More audio for this leg only, in parallel to everything else; it waits while on hold. Null: none. */
   chorus: Chorus | null = null
   /** Waits for something that may not come, for example a key; null: nobody does. */
@@ -208,7 +210,7 @@ export abstract class Leg {
     if (this.sound !== null && !this.isLeftAlone) this.said = this.#processed(this.sound, paused)
     // After processing only the lower band is right.
     this.saidUpper = this.said === received && received !== null ? this.upper : null
-    if (this.#hasJumped) this.#jump(this.#ending)
+    if (this.#hasJumped) this.#jump()
     this.#fadeEdges()
   }
 
@@ -216,15 +218,15 @@ export abstract class Leg {
   protected jumps(): void {
     this.#hasJumped = true
     this.#ending = this.said === null ? null : ending(this.said)
+    this.#upperEnding = this.saidUpper === null ? null : ending(this.saidUpper)
   }
 
-  #jump(ending: Frame | null): void {
+  #jump(): void {
     this.#hasJumped = this.said === null
-    this.#ending = null
     this.#fade('in')
-    if (ending === null) return
-    if (this.said !== null) addTo(ending, this.said)
-    this.said = ending
+    this.said = both(this.#ending, this.said)
+    this.saidUpper = both(this.#upperEnding, this.saidUpper)
+    this.#ending = this.#upperEnding = null
   }
 
   #orStandIn(received: Frame | null): Frame | null {
@@ -261,9 +263,15 @@ export abstract class Leg {
     this.said = this.saidUpper = null
   }
 
-  /** It leaves a room, in which it would have heard this: it goes on to the next one, in silence or not. */
-  leaves(ending: Frame): void {
+  /** It leaves a room, in which it would have heard this, in both bands: it goes on to the next one, in silence or not. */
+  leaves(ending: Frame, upperEnding: Frame | null): void {
     this.#left = ending
+    this.#leftUpper = upperEnding
+  }
+
+  /** Hears this above 4 kHz, beside what it heard in the room that it has left. */
+  hearUpper(upper: Frame | null): void {
+    this.hearsUpper = both(this.hearsUpper, upper)
   }
 
   /** Whether something is played to it alone, or was in the last tick; `music`: see `pullPlayed`. */
@@ -293,10 +301,10 @@ export abstract class Leg {
     return this.onHold ? this.chorus.wait(played) : this.chorus.pull(played)
   }
 
-  #withLeft(left: Frame, own: Frame | null): Frame {
-    this.#left = null
-    if (own !== null) addTo(left, own)
-    return left
+  #withLeft(left: Frame, own: Frame | null): Frame | null {
+    this.hearsUpper = this.#leftUpper
+    this.#left = this.#leftUpper = null
+    return both(left, own)
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {
@@ -414,6 +422,13 @@ export abstract class Leg {
     this.chorus = null
     this.said = this.plain = this.raw = this.saidUpper = null
   }
+}
+
+/** The sum, in the first of two frames, of which either may be missing. */
+function both(sum: Frame | null, frame: Frame | null): Frame | null {
+  if (sum === null || frame === null) return sum ?? frame
+  addTo(sum, frame)
+  return sum
 }
 
 const HEARD: Frame = new Int16Array(LEG_SAMPLES)

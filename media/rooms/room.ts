@@ -83,6 +83,7 @@ export class Room {
   readonly #waiting: Source[] = []
   /** Of those who have left in the middle of a word, for the next tick. */
   readonly #endings: Frame[] = []
+  readonly #upperEndings: Frame[] = []
   /** What was played to all in the last tick. */
   #announced: Frame | null = null
   /** The mix above 4 kHz, also for single listeners; null: not worth it. */
@@ -131,13 +132,18 @@ export class Room {
 
   /** Whoever has left in the middle of a word fades out for those who stay, and what they said to it does where it is now. */
   left(leg: Leg): void {
-    if (this.pause !== null) return
     this.#passThrough.restart()
+    if (this.pause !== null) return
     const { isOn } = this.#passThrough
     const said = isOn ? leg.endPassing() : isHeardByAll(leg) ? leg.said : null
-    if (said !== null && this.legs.length > 0) this.#endings.push(ending(said))
+    if (said !== null && this.legs.length > 0) {
+      this.#endings.push(ending(said))
+      if (leg.saidUpper !== null) this.#upperEndings.push(ending(leg.saidUpper))
+    }
     const heard = isOn ? this.legs[0]?.endPassing() : leg.hearsRoom ? this.#routeFor(leg, null, this.#announced) : null
-    if (heard) leg.leaves(ending(heard))
+    if (!heard) return
+    const upper = leg.isWide ? this.#upperFor(leg, heard, true) : null
+    leg.leaves(ending(heard), upper === null ? null : ending(upper))
   }
 
   /** Plays to everybody, after announcements that are waiting. */
@@ -151,7 +157,7 @@ export class Room {
     const { legs } = this
     if ((legs.length === 2 || this.#passThrough.isOn) && this.#passThrough.tick(now)) {
       // Nothing is mixed: later it would be heard out of place, maybe by others.
-      this.#endings.length = 0
+      this.#endings.length = this.#upperEndings.length = 0
       return
     }
     const mixer = this.#mixer
@@ -177,7 +183,8 @@ export class Room {
     }
     this.turn = null
     while (this.#endings.length > 0) mixer.add(this.#endings.pop()!)
-    this.#widen(wideLegs)
+    this.#widen(wideLegs + this.#upperEndings.length)
+    while (this.#upperEndings.length > 0) upper?.add(this.#upperEndings.pop()!)
     const announcement = this.#pullAnnouncement()
     const announced = this.chorus === null ? announcement : this.chorus.pull(announcement)
     this.#tap(announced)
@@ -229,17 +236,17 @@ export class Room {
       this.#keepWaiting(leg, now)
       return
     }
+    leg.hearsUpper = null
     const music = this.#musicFor(leg)
     const played = leg.isPlayedTo(music) ? leg.pullPlayed(music) : null
     const own = leg.pullChorus(played)
     if (own !== null) this.#tapPlayed(own, leg)
     const hears = !leg.deaf && !leg.onHold && !this.#isShutOut(leg)
     let frame = own
-    leg.hearsUpper = null
     if (hears !== leg.hearsRoom) frame = this.#fadeFor(leg, own, announced, hasRoutes)
     else if (hears) {
       frame = hasRoutes ? this.#routeFor(leg, own, announced) : this.#mixFor(leg, own)
-      if (leg.isWide && frame !== null) leg.hearsUpper = this.#upperFor(leg, frame, hasRoutes)
+      if (leg.isWide && frame !== null) leg.hearUpper(this.#upperFor(leg, frame, hasRoutes))
     }
     leg.send(frame, frame === null || leg.law === null ? null : this.#encoded(leg.law, frame, leg.heard), now)
     leg.tapHeard(frame, this.pause !== null)
@@ -259,7 +266,7 @@ export class Room {
     const room = hasRoutes ? this.#routeFor(leg, null, announced) : this.#mixFor(leg, null)
     if (room === null) return own
     const upper = leg.isWide ? this.#upperFor(leg, room, hasRoutes) : null
-    if (upper !== null) leg.hearsUpper = faded(upper, how)
+    if (upper !== null) leg.hearUpper(faded(upper, how))
     const frame = faded(room, how)
     if (own !== null) addTo(frame, own)
     return frame

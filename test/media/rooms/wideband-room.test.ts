@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
+import { BandSplitter } from '../../../codecs/bands.ts'
 import { Annex } from '../../../media/rooms/annex.ts'
 import { GuestLeg } from '../../../media/rooms/guest-leg.ts'
 import type { Leg } from '../../../media/rooms/leg.ts'
 import { newLegLink } from '../../../media/rooms/leg-link.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { suite } from '../../harness.ts'
-import { KeepingSink, Party, run, toneFrame } from '../engine/party.ts'
+import { KeepingSink, Party, run, sharpest, toneFrame } from '../engine/party.ts'
 import { type PacketCodecName, PacketParty } from '../legs/packet-party.ts'
 
 const test = suite('media/rooms/wideband-room')
@@ -131,6 +132,53 @@ function spread(codecs: readonly PacketCodecName[], isAnnexFirst: boolean) {
   }
   return { room, annex, parties, tick }
 }
+
+/** What is above 4 kHz of what a party has heard from a frame on, mirrored: 7.6 kHz are 400 Hz. */
+function upperOf(party: PacketParty, from = 0): Int16Array {
+  const wide = party.heard()
+  const splitter = new BandSplitter()
+  const low = new Int16Array(160)
+  const upper = new Int16Array(wide.length / 2)
+  for (let at = 0; at < upper.length; at += 160) {
+    splitter.split(wide.subarray(2 * at, 2 * at + 320), low, upper.subarray(at, at + 160))
+  }
+  return upper.subarray(160 * from)
+}
+
+/** As the engine does it. */
+function move({ leg }: PacketParty, from: Room, to: Room): void {
+  from.legs.splice(from.legs.indexOf(leg), 1)
+  from.left(leg)
+  leg.comes(false)
+  leg.hearsRoom = false
+  to.legs.push(leg)
+}
+
+/** On its own a tone of 400 Hz bends by a tenth of its amplitude; a cut is a sharper bend. */
+const assertNoCut = (party: PacketParty, from: number, what: string): void => {
+  const [whole, most] = [sharpest(upperOf(party).subarray(160 * 15, 160 * 30)), sharpest(upperOf(party, from))]
+  assert.ok(most < 2 * whole, `${what}: ${most} in place of ${whole}`)
+}
+
+test('who moves to another room hears what is above 4 kHz fade out and in, and is heard so', () => {
+  for (const at of [40, 41, 43]) {
+    const { room, parties } = gather(['L16/16000', 'L16/16000', 'L16/16000'])
+    const other = gather(['L16/16000'])
+    const [mover, speaker, listener] = parties as [PacketParty, PacketParty, PacketParty]
+    for (let tick = 0; tick < at + 20; tick++) {
+      const now = tick * 20
+      if (tick === at) move(mover, room, other.room)
+      mover.speak(mover.tone(7500, tick, 8000), now)
+      speaker.speak(speaker.tone(7600, tick, 8000), now)
+      other.parties[0]!.speak(new Int16Array(320), now)
+      for (const one of [room, other.room]) one.tick(now + 5)
+    }
+    assertNoCut(mover, at - 5, `${at}, what it hears`)
+    assertNoCut(speaker, at - 5, `${at}, for those who stay`)
+    assert.ok(wideAt(7600, mover, at + 5, at + 15) < UNHEARD && wideAt(7500, speaker, at + 5, at + 15) < UNHEARD)
+    assert.ok(wideAt(7600, listener, at + 5, at + 15) > -20)
+  }
+})
 
 for (const isAnnexFirst of [true, false]) {
   const order = isAnnexFirst ? 'before' : 'behind'
