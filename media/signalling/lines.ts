@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { HeaderFields } from '../../sip/agent-types.ts'
 import { MAX_FORWARDS } from '../../sip/message/format.ts'
+import type { EngineThread } from '../engine/engine-client.ts'
 import type { EngineCommands, LegBeginning } from '../engine/engine-protocol.ts'
 import type { Threads } from '../engine/threads/threads.ts'
 import type { OwnAddress } from '../kernel/own-addresses.ts'
@@ -13,7 +14,7 @@ import { NO_QUALITY } from '../rooms/leg.ts'
 import type { SipTrace } from '../tracing/sip-trace.ts'
 import { causeOfOurs } from './causes.ts'
 import { saying } from './invitation.ts'
-import { type Line, NO_AUDIO } from './line.ts'
+import { isOver, type Line, NO_AUDIO } from './line.ts'
 import { packetsOf } from './trace-desk.ts'
 
 /** Maximum number of ended legs still known, so that they are not dialled again, and forwarded calls get their Max-Forwards. */
@@ -189,8 +190,22 @@ export class Lines {
     own: OwnAddress,
     begin?: LegBeginning,
   ): Promise<EngineCommands['leg.open']['reply'] | Failure> {
-    const { affinity, near, legId, sound } = line
-    const engine = this.#options.threads.place(near)
+    const { threads } = this.#options
+    const engine = threads.place(line.near)
+    const opened = await this.#openAudioOn(engine, line, own, begin)
+    if (!isFailure(opened) || opened.failure !== 'capacity' || isOver(line)) return opened
+    // Each thread has ports of its own.
+    const other = threads.place(null, engine)
+    return other === engine ? opened : this.#openAudioOn(other, line, own, begin)
+  }
+
+  async #openAudioOn(
+    engine: EngineThread,
+    line: Line,
+    own: OwnAddress,
+    begin: LegBeginning | undefined,
+  ): Promise<EngineCommands['leg.open']['reply'] | Failure> {
+    const { affinity, legId, sound } = line
     line.engine = engine
     line.own = own
     const opened = await engine.request('leg.open', {

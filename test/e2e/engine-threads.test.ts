@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
@@ -75,6 +76,31 @@ test(
     const [key] = /sk_live_[\w-]+/.exec(said) ?? []
     assert.ok(key, said)
     assert.is(await meetInRoom(key), CALLS - 1)
+  },
+  LIMIT,
+)
+
+test(
+  'a caller for whom the thread of its room has no port left is taken by another thread, and hears the room',
+  async () => {
+    // Each of the two has two ports, a pair of which is for one leg.
+    const first = 9000 + 8 * randomInt(0, 100)
+    const ports = `${first}-${first + 7}`
+    const small = await Product.start({ env: { TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: ports } })
+    const phones = await Promise.all(Array.from({ length: 5 }, (_, i) => Phone.open(`few${i}`)))
+    const [one, second, third, fourth, fifth] = phones as [Phone, Phone, Phone, Phone, Phone]
+    const said = await one.call('1001', small.sip)
+    for (const phone of [second, third]) await phone.call('1001', small.sip)
+    const heard = await fourth.call('1001', small.sip)
+    said.say(tone(TONE_HZ))
+    let level = -100
+    for (let tries = 0; tries < 20 && level < HEARD_DBOV; tries++) {
+      level = levelAt(TONE_HZ, await heard.heard.next(500))
+    }
+    assert.ok(level > HEARD_DBOV, `${level} dBov`)
+    assert.is((await (await fifth.dial('1001', small.sip)).outcome).status, 503)
+    await Promise.all(phones.map(phone => phone.close()))
+    await small.stop()
   },
   LIMIT,
 )

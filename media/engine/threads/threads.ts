@@ -46,11 +46,15 @@ export class Threads {
 
   // ------------------------------------------------------------------ which one
 
-  /** The thread of a new leg. @param near the room or leg it is likely to meet; null: unknown */
-  place(near: string | null): EngineThread {
+  /**
+   * The thread of a new leg.
+   * @param near the room or leg it is likely to meet; null: unknown
+   * @param usedUp a thread that has no port left: another one, if there is one
+   */
+  place(near: string | null, usedUp?: EngineThread): EngineThread {
     this.#look()
     const met = near === null ? undefined : this.#threadNear(near)
-    const index = met !== undefined && this.#load(met) < FULL ? met : this.#idlest()
+    const index = met !== undefined && this.#load(met) < FULL ? met : this.#idlest(usedUp)
     if (near !== null && met === undefined) this.#places.set(near, index)
     return this.all[index]!
   }
@@ -59,13 +63,14 @@ export class Threads {
     return this.#crossings.threadOfRoom(near) ?? this.#crossings.homeOf(near) ?? this.#places.get(near)
   }
 
-  #idlest(): number {
+  #idlest(usedUp?: EngineThread): number {
     const rank = this.#threads.map((_, index) => ({
       index,
       load: this.#load(index),
       legs: this.#crossings.legsOn(index),
     }))
-    return rank.reduce((best, one) =>
+    const others = rank.filter(({ index }) => this.all[index] !== usedUp)
+    return (others.length === 0 ? rank : others).reduce((best, one) =>
       one.load < best.load || (one.load === best.load && one.legs < best.legs) ? one : best,
     ).index
   }

@@ -37,6 +37,13 @@ test('one that is likely to meet somebody goes to the same thread, unless that i
   assert.is(open(threads, 'room_1', 'part_4'), 1)
 })
 
+test('a leg for which a thread has no port left goes to another one, if there is one', () => {
+  const threads = new Threads([fake(0.1), fake(0.5)], () => 0)
+  assert.is(threads.all.indexOf(threads.place(null, threads.all[0]!)), 1)
+  const single = new Threads([fake(0.1)], () => 0)
+  assert.is(single.place(null, single.all[0]!), single.all[0])
+})
+
 test('an answered leg that begins in a room of another thread has its audio first, and then its place there', async () => {
   const asked: [thread: number, name: string, body: object][] = []
   const thread = (index: number): WorkingThread => ({
