@@ -110,7 +110,8 @@ async function oneCampaign(
     await victim.ready()
     await product.ready()
     await product.ok('POST', `/campaigns/${id}/start`)
-    const { problems, mostAbandoned } = await follow({ product, victim, id, n, kills, say })
+    const mayBeCalled = n - asleep.size - blocked.size
+    const { problems, mostAbandoned } = await follow({ product, victim, id, n: mayBeCalled, kills, say })
     const stats = await product.ok('GET', `/campaigns/${id}/stats`)
     const running = await product.all('/calls?status=in_progress')
     const whole = {
@@ -199,6 +200,7 @@ async function follow({
   product: Product
   victim: Victim
   id: string
+  /** Contacts that may be called: each is at least once. */
   n: number
   kills: number
   say: (line: string) => void
