@@ -12,7 +12,7 @@ import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
 import { callTarget } from '../tools/schema.ts'
 import type { OfferedVoices } from '../voices/offered.ts'
@@ -199,7 +199,7 @@ const create =
       if (refused !== null) return refused
       const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
       await forTenant(trx, context).insert('assistants', row)
-      return toAssistant({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+      return toAssistant({ ...row, ...ownedBy(context) })
     })
   }
 

@@ -5,7 +5,7 @@ import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type UsesOf, usedProblem } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { count, release } from '../usage/ledger.ts'
 import type { ConvertAudio } from './convert.ts'
 import { removeAudio, writeAudio } from './files.ts'
@@ -55,7 +55,7 @@ export async function createAsset(
   const answer = await context.transaction(async (trx): Promise<AudioAsset | Problem> => {
     await forTenant(trx, context).insert('audio_assets', row)
     await count(trx, context, { sourceId: row.id, at: created, amounts: { stored_bytes: stored.bytes.length } })
-    return toAudioAsset({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+    return toAudioAsset({ ...row, ...ownedBy(context) })
   })
   if (isProblem(answer)) await removeAudio(deps.dataDir, row.id)
   return answer

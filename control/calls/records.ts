@@ -12,7 +12,7 @@ import { noteFact } from '../kernel/store/after-commit.ts'
 import { isKnownAbsent, rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { credentialsOf } from '../trunks/account.ts'
 import type { CallIdentity, RedirectedFrom } from '../trunks/caller-identity.ts'
@@ -143,7 +143,7 @@ export async function insertParty(
   at: string,
   request?: Cause,
 ): Promise<{ call: CallRow; participant: ParticipantRow }> {
-  const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
+  const columns = ownedBy(tenant)
   const { queueId = null, roomId, program } = party
   const wanted = await decideCapture(trx, tenant, { queueId, roomId, ...party.capture, ...program })
   const address = party.direction === 'inbound' ? party.from : party.to

@@ -3,7 +3,7 @@ import type { Problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { readPhone } from '../kernel/phone.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import type { Tenant } from '../kernel/tenancy.ts'
+import { ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { ContactsAdded, NewContact } from './contact-schema.ts'
 import { timezoneProblem } from './settings.ts'
 import type { ContactRow } from './tables.ts'
@@ -76,15 +76,14 @@ export async function insertContacts(trx: Trx, rows: readonly ContactRow[]): Pro
 }
 
 export function newContactRow(
-  { organisationId, livemode }: Tenant,
+  tenant: Tenant,
   campaignId: string,
   { contact, phone, at }: { contact: NewContact; phone: string; at: string },
 ): ContactRow {
   const notBefore = contact.not_before === undefined ? at : new Date(contact.not_before).toISOString()
   return {
     id: newId('campaign_contact'),
-    organisation_id: organisationId,
-    livemode: livemode ? 1 : 0,
+    ...ownedBy(tenant),
     campaign_id: campaignId,
     phone,
     name: contact.name ?? '',

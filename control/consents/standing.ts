@@ -1,7 +1,7 @@
 import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { toConsent } from './schema.ts'
 import type { ConsentRow, Evidence, Purpose } from './tables.ts'
 
@@ -21,8 +21,7 @@ export interface Given {
 
 export const newConsent = (tenant: Tenant, given: Given, at: string): ConsentRow => ({
   id: newId('consent'),
-  organisation_id: tenant.organisationId,
-  livemode: tenant.livemode ? 1 : 0,
+  ...ownedBy(tenant),
   phone: given.phone,
   purpose: given.purpose,
   standing: standingOf(given),

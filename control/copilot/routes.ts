@@ -11,7 +11,7 @@ import { newId } from '../kernel/ids.ts'
 import { input } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
 import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
 import {
@@ -134,7 +134,7 @@ async function insert(
   const at = deps.now().toISOString()
   const row = { id: newId('copilot_profile'), ...profile, version: 1, created: at, updated: at }
   await forTenant(trx, context).insert('copilot_profiles', row)
-  return toProfile({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
+  return toProfile({ ...row, ...ownedBy(context) })
 }
 
 const columns = (settings: ProfileSettings) => ({

@@ -2,7 +2,7 @@ import { cancelCallbacksTo } from '../callbacks/store.ts'
 import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { DoNotCallRow, DoNotCallSource } from '../trunks/tables.ts'
 import { toDoNotCallNumber } from './schema.ts'
 
@@ -36,7 +36,7 @@ export async function putOnList(
   { at, source, callId, importId, request }: Lister,
 ): Promise<DoNotCallRow[]> {
   const row = { source, call_id: callId ?? null, import_id: importId ?? null, created: at }
-  const mine = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
+  const mine = ownedBy(tenant)
   const values = listings.map(listing => ({ ...mine, ...row, ...listing, id: newId('do_not_call_number') }))
   if (values.length === 0) return []
   const rows = await trx

@@ -4,7 +4,7 @@ import { insertNew } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
 const WINDOW_MS = 24 * 60 * 60 * 1000
@@ -69,8 +69,7 @@ export async function beginAttempt(
   await store.db.deleteFrom('idempotency_keys').where('created', '<=', cutoff).execute()
   const at = now.toISOString()
   const row = {
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     method,
     path,
     key: sha256(key),

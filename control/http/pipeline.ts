@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Rate, RateLimits, RefusalLog } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
+import { ownedBy } from '../kernel/tenancy.ts'
 import type { Later, Rates } from './admission.ts'
 import { asItIs, NOT_JSON, OPERATIONS, pathOf, sendProblem, sendText } from './answer.ts'
 import type { Identity } from './auth.ts'
@@ -306,8 +307,7 @@ function logRequest({ requestLog, refusals, now }: OperationParts, request: Fast
   if (reply.statusCode === 429) refusals.note(String(request.failure), identity.organisationId, what)
   requestLog?.add({
     id: request.id,
-    organisation_id: identity.organisationId,
-    livemode: identity.livemode ? 1 : 0,
+    ...ownedBy(identity),
     method: route.method,
     path: operation.loggedPath(request.params),
     operation: route.id,

@@ -99,7 +99,7 @@ function createRoute<T extends TableWithId, R extends TSchema, B extends TSchema
 }
 
 /** PATCH of one by its ID. */
-function changeRoute<T extends TableWithId, R extends TSchema, B extends TSchema>(
+export function changeRoute<T extends TableWithId, R extends TSchema, B extends TSchema>(
   plain: Plain<T, R>,
   body: B,
   change: (context: Context, id: string, body: Static<B>) => Answer<R>,

@@ -8,7 +8,7 @@ import type { Spooled } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { Columns } from './columns.ts'
 import { storeSource } from './pieces.ts'
 import { delimiterOf, ENCODINGS, encodingOf, headOf, readRecords, UNREADABLE, Unreadable } from './read.ts'
@@ -56,7 +56,8 @@ export async function createImport(
   const country = body.country === undefined ? (await settings(store.db, context)).country : body.country
   const at = now().toISOString()
   const row: ImportRow = {
-    ...{ id, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 },
+    id,
+    ...ownedBy(context),
     ...{ target: body.target, target_id: body.target_id ?? null, status: 'pending', dry_run: body.dry_run ? 1 : 0 },
     ...{ filename: body.file.filename ?? '', size_bytes: upload.bytes, reading: JSON.stringify(reading), country },
     ...{ rows_read: 0, rows_written: 0, rows_duplicate: 0, rows_failed: 0, error_pieces: 0, failure: null },

@@ -8,7 +8,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams, input, metadata } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { release } from '../usage/ledger.ts'
 import { addDocument } from './add-document.ts'
 import { type KbDocument, kbDocumentSchema, toKbDocument } from './document-schema.ts'
@@ -131,8 +131,7 @@ async function createDocument(deps: KbDocumentDeps, context: Context, body: Crea
     metadata: JSON.stringify(body.metadata ?? {}),
     created: deps.now().toISOString(),
   }
-  const livemode = context.livemode ? 1 : 0
-  const document = toKbDocument({ ...row, organisation_id: context.organisationId, livemode })
+  const document = toKbDocument({ ...row, ...ownedBy(context) })
   return context.transaction(async trx => {
     await addDocument(trx, context, deps.search, { row, original: original.bytes, passages: texts })
     const type = row.status === 'ready' ? 'kb.document.ready' : 'kb.document.failed'

@@ -2,7 +2,7 @@ import { RateLimits } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { redactorOf } from '../organisation/redaction/settings.ts'
 import { devicesOf } from '../queues/agents/devices.ts'
@@ -66,7 +66,8 @@ export function textsOfPhones(deps: MessageDeps): TakeText {
     await store.transaction(async trx => {
       const redact = await redactorOf(trx, tenant)
       const row: MessageRow = {
-        ...{ organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, id: newId('message') },
+        ...ownedBy(tenant),
+        id: newId('message'),
         ...{ from_user_id: account.id, to_user_id: target.userId, to_address: to, text: redact(text) },
         status: target.userId === null ? 'received' : 'queued',
         ...{ sip_code: null, pending: phones.length, created: at.toISOString() },

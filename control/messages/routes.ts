@@ -5,7 +5,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { redactorOf } from '../organisation/redaction/settings.ts'
 import { count } from '../usage/ledger.ts'
 import { sendOn } from './delivery.ts'
@@ -63,7 +63,8 @@ async function send(
   return context.transaction(async trx => {
     const redact = await redactorOf(trx, context)
     const row: MessageRow = {
-      ...{ organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0, id: newId('message') },
+      ...ownedBy(context),
+      id: newId('message'),
       ...{ from_user_id: from_user_id ?? null, to_user_id, to_address: null, text: redact(text), status: 'queued' },
       ...{ sip_code: null, pending: phones.length, created: at.toISOString() },
     }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
-import type { Tenant } from '../kernel/tenancy.ts'
+import { ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { count } from '../usage/ledger.ts'
 import type { TokenCounts } from './model.ts'
 import { costMicros, type Prices } from './prices.ts'
@@ -48,8 +48,7 @@ export class ModelMeter {
         await trx
           .insertInto('model_usage')
           .values({
-            organisation_id: tenant.organisationId,
-            livemode: tenant.livemode ? 1 : 0,
+            ...ownedBy(tenant),
             day: at.slice(0, 10),
             purpose,
             model: model.slice(0, 200),

@@ -11,7 +11,7 @@ import { newSecret } from '../kernel/secrets.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
 import { insertOrganisation } from '../organisation/routes.ts'
 import {
@@ -129,7 +129,7 @@ async function create(
       updated: at.toISOString(),
     }
     await forTenant(trx, context).insert('partner_organisations', row)
-    const full = { ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 }
+    const full = { ...row, ...ownedBy(context) }
     return tell(trx, context, 'created', full, row.created)
   })
 }

@@ -3,7 +3,7 @@ import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { UserRow } from '../organisation/tables.ts'
 import type { AgentStatus } from './agent-schema.ts'
 import { allQueues, answeredBy, recallRings } from './settings/store.ts'
@@ -26,8 +26,7 @@ async function rowOf(
   const row = await forTenant(db, tenant).find('agent_statuses', userId)
   return (
     row ?? {
-      organisation_id: tenant.organisationId,
-      livemode: tenant.livemode ? 1 : 0,
+      ...ownedBy(tenant),
       id: userId,
       status: 'offline',
       since: null,

@@ -3,7 +3,7 @@ import type { CallRow } from '../calls/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { toQueueCall } from './call-schema.ts'
 import { finishRing, mainRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
@@ -26,8 +26,7 @@ export async function joinQueue(
   const settings = queue === undefined ? null : settingsOf(queue)
   const waitS = settings?.max_wait_seconds ?? 0
   const row: QueueCallRow = {
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     id: callId,
     queue_id: queueId,
     joined_at: since,

@@ -4,7 +4,7 @@ import { conflict, isProblem, missing, type Problem, problem } from '../http/err
 import { newId } from '../kernel/ids.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { lastPeriod, nextRun, type Period } from './period.ts'
 import { removeArtifacts } from './pieces.ts'
 import type { ReportRun } from './run-schema.ts'
@@ -26,11 +26,9 @@ export async function createReport(
   context: Context,
   body: Static<typeof createBody>,
 ): Promise<Report | Problem> {
-  const { organisationId: organisation_id, livemode } = context
   const blank: ReportRow = {
     id: newId('report'),
-    organisation_id,
-    livemode: livemode ? 1 : 0,
+    ...ownedBy(context),
     name: body.name,
     kind: body.kind,
     period: 'day',

@@ -1,7 +1,7 @@
 import { newId } from '../kernel/ids.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { ReportRunJob } from './job.ts'
 import type { Period } from './period.ts'
 import { type ReportRun, toReportRun } from './run-schema.ts'
@@ -36,5 +36,5 @@ export async function startRun(trx: Trx, tenant: Tenant, report: ReportRow, orde
   const { organisationId, livemode } = tenant
   const job = { tenant: { organisationId, livemode }, run_id: row.id, request: order.request }
   await enqueue(trx, 'report.run', job, { now: order.now, organisationId, key: row.id })
-  return toReportRun({ ...row, organisation_id: organisationId, livemode: livemode ? 1 : 0 })
+  return toReportRun({ ...row, ...ownedBy(tenant) })
 }

@@ -9,7 +9,7 @@ import { type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { changeBody, createBody, rotateBody, type Secret, secretSchema, toSecret } from './schema.ts'
 import type { SecretRow } from './tables.ts'
@@ -107,7 +107,7 @@ const create =
         value: vault.seal(value, id),
         metadata: JSON.stringify(metadata),
       }
-      const whole = { ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 }
+      const whole = { ...row, ...ownedBy(context) }
       await trx.insertInto('secrets').values(whole).execute()
       const object = toSecret(whole, [])
       await appendEvent(trx, context, { type: 'secret.created', at, object, request: context })

@@ -8,7 +8,7 @@ import { type Exists, referenceProblem } from '../http/references.ts'
 import type { Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import {
   changeBody,
   createBody,
@@ -61,8 +61,7 @@ const create =
         ...{ settings: JSON.stringify(settings), created: at, updated: at },
       }
       await forTenant(trx, context).insert('sites', row)
-      const owner = { organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 }
-      return toSite({ ...row, ...owner }, deps.publicUrl)
+      return toSite({ ...row, ...ownedBy(context) }, deps.publicUrl)
     })
   }
 

@@ -3,7 +3,7 @@ import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'
 import { insertNew } from '../kernel/store/compiled.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { returnedByQueue } from '../queues/callbacks/of-queue.ts'
 import { provenUntil } from './proof.ts'
@@ -75,9 +75,5 @@ function fieldProblem(site: SiteRow, origin: string, sent: SiteRequest): Problem
 /** Uses up a proof of work; false: it was used before. Deletes expired ones. */
 async function takeProof(trx: Trx, tenant: Tenant, challenge: string, expiresAt: string, now: Date): Promise<boolean> {
   await trx.deleteFrom('site_proofs').where('expires_at', '<=', now.toISOString()).execute()
-  const row = {
-    ...{ organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 },
-    ...{ id: sha256(challenge), expires_at: expiresAt },
-  }
-  return insertNew(trx, 'site_proofs', row)
+  return insertNew(trx, 'site_proofs', { ...ownedBy(tenant), id: sha256(challenge), expires_at: expiresAt })
 }

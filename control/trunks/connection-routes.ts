@@ -3,14 +3,14 @@ import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { sealPassword } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
@@ -206,13 +206,13 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
         const refused = refusedFor(columns, body)
         if (refused !== null) return refused
         const at = now().toISOString()
-        const mode = context.livemode ? 1 : 0
-        const ids = { id: newId('connection'), organisation_id: context.organisationId, livemode: mode }
+        const id = newId('connection')
         const row: ConnectionRow = {
-          ...ids,
+          id,
+          ...ownedBy(context),
           ...columns,
           ...UNHEARD,
-          ...sealed(vault, body, ids.id),
+          ...sealed(vault, body, id),
           created: at,
           updated: at,
         }
@@ -226,20 +226,14 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    route({
-      method: 'PATCH',
-      path: '/connections/:id',
-      id: 'updateConnection',
-      summary: 'Change a connection',
-      tag: 'Connections',
-      scope: 'connections:write',
-      body: changeBody,
-      reply: connectionSchema,
-      handler: (context, { params, body }) =>
+    changeRoute(
+      plain,
+      changeBody,
+      (context, id, body) =>
         store.transaction(async trx => {
           const connections = forTenant(trx, context)
-          const row = await connections.find('connections', params.id)
-          if (row === undefined) return missing('connection', params.id)
+          const row = await connections.find('connections', id)
+          if (row === undefined) return missing('connection', id)
           const columns = merge(row, body)
           const refused = refusedFor(columns, body)
           if (refused !== null) return refused
@@ -250,7 +244,8 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
           await changeNetworks(trx, context, { ...row, ...change })
           return toConnection({ ...row, ...change })
         }),
-    }),
+      'Updates the fields sent; objects and lists replace the stored ones.',
+    ),
     deleteRoute(plain, {
       description: '409 while a number or a route uses it; `details.used_by` lists them.',
       usesOf,

@@ -4,7 +4,7 @@ import { captureFields, captureOf, changedCapture } from '../capture-settings/se
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { CALL_TARGETS } from '../flows/targets.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
@@ -134,27 +134,21 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    route({
-      method: 'PATCH',
-      path: '/inbound_routes/:id',
-      id: 'updateInboundRoute',
-      summary: 'Change an inbound route',
-      tag: 'Inbound routes',
-      scope: 'numbers:write',
-      body: changeBody,
-      reply: inboundRouteSchema,
-      handler: async (context, { params, body }) =>
+    changeRoute(
+      plain,
+      changeBody,
+      async (context, id, body) =>
         (await deps.streamsProblem(body.streams)) ??
         store.transaction(async trx => {
-          const row = await forTenant(trx, context).find('inbound_routes', params.id)
-          if (row === undefined) return missing('inbound_route', params.id)
+          const row = await forTenant(trx, context).find('inbound_routes', id)
+          if (row === undefined) return missing('inbound_route', id)
           const columns = await columnsOf(trx, context, row, body)
           if (isProblem(columns)) return columns
           const change = { ...columns, updated: now().toISOString() }
           await forTenant(trx, context).update('inbound_routes').set(change).where('id', '=', row.id).execute()
           return toInboundRoute({ ...row, ...change })
         }),
-    }),
+    ),
     deleteRoute(plain, { description: 'Its calls are not affected.' }),
   ]
 }

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
@@ -57,31 +57,22 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    route({
-      method: 'PATCH',
-      path: '/phone_numbers/:id',
-      id: 'updatePhoneNumber',
-      summary: 'Change a phone number',
-      tag: 'Phone numbers',
-      scope: 'numbers:write',
-      body: changeBody,
-      reply: phoneNumberSchema,
-      handler: (context, { params, body }) =>
-        store.transaction(async trx => {
-          const numbers = forTenant(trx, context)
-          const row = await numbers.find('phone_numbers', params.id)
-          if (row === undefined) return missing('phone_number', params.id)
-          const refused = await connectionProblem(trx, context, body.connection_id ?? null)
-          if (refused !== null) return refused
-          const change = {
-            ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
-            ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
-            updated: now().toISOString(),
-          }
-          await numbers.update('phone_numbers').set(change).where('id', '=', row.id).execute()
-          return toPhoneNumber({ ...row, ...change })
-        }),
-    }),
+    changeRoute(plain, changeBody, (context, id, body) =>
+      store.transaction(async trx => {
+        const numbers = forTenant(trx, context)
+        const row = await numbers.find('phone_numbers', id)
+        if (row === undefined) return missing('phone_number', id)
+        const refused = await connectionProblem(trx, context, body.connection_id ?? null)
+        if (refused !== null) return refused
+        const change = {
+          ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
+          ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
+          updated: now().toISOString(),
+        }
+        await numbers.update('phone_numbers').set(change).where('id', '=', row.id).execute()
+        return toPhoneNumber({ ...row, ...change })
+      }),
+    ),
     {
       ...deleteRoute(plain, {
         description: 'Not available with a live key yet.',

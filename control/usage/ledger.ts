@@ -2,7 +2,7 @@ import { newId, registerIds } from '../kernel/ids.ts'
 import { together, written } from '../kernel/store/after-commit.ts'
 import { insertRows } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Meter } from './tables.ts'
 
 registerIds({ usage_entry: 'use' })
@@ -23,8 +23,7 @@ export interface Use {
 export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }: Use): Promise<void> {
   const entries = Object.entries(amounts).map(([meter, amount]) => ({
     id: newId('usage_entry'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     meter: meter as Meter,
     quantity: Math.round(amount),
     source_id: sourceId,

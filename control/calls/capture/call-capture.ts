@@ -4,7 +4,7 @@ import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import { newId } from '../../kernel/ids.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../../kernel/tenancy.ts'
 import { settingsOf } from '../settings.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { wantTranscript } from './transcript-rows.ts'
@@ -252,8 +252,7 @@ export async function insertStream(
 ): Promise<MediaStreamRow> {
   const row: MediaStreamRow = {
     id: newId('media_stream'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     call_id: callId,
     mode: mode ?? 'fork',
     url,

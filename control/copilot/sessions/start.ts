@@ -6,7 +6,7 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { settingsOf } from '../../queues/settings/store.ts'
 import type { RingRow } from '../../queues/tables.ts'
 import { count } from '../../usage/ledger.ts'
@@ -45,8 +45,7 @@ export async function startSession(
   const refused = await refusedBy(trx, tenant, call, created)
   const row: CopilotSessionRow = {
     id: newId('copilot_session'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     call_id: call.id,
     participant_id: leg.id,
     user_id: userId,

@@ -2,7 +2,7 @@ import { newId } from '../ids.ts'
 import { noteFact, together } from '../store/after-commit.ts'
 import { insertRows } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
-import type { Tenant } from '../tenancy.ts'
+import { ownedBy, type Tenant } from '../tenancy.ts'
 import { CURRENT_VERSION } from '../versions/current.ts'
 import type { EventType } from './catalog.ts'
 import { enqueueEvent, enqueueFor } from './outbox.ts'
@@ -44,8 +44,7 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     idempotency_key: event.request?.idempotencyKey ?? null,
     call_id: event.callId ?? null,
     object_id: objectId(event.object),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
   }
   await together(trx, 'events', [row], rows => insertRows(trx, 'events', rows))
   const queued = { id, type: event.type }

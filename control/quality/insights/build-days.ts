@@ -1,5 +1,5 @@
 import type { Db, Store } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../../kernel/tenancy.ts'
 import { callsOf, daysBy, dimensionsOf } from './gather.ts'
 import { ALL, dayAt, periodOfDay } from './parts.ts'
 import { Tally } from './tally.ts'
@@ -71,7 +71,7 @@ export class InsightDays {
       // Not counted: something has changed meanwhile.
       if (Number(kept.numUpdatedRows) === 0) return
       await scoped.delete('insight_tallies').where('day', '=', day).execute()
-      const own = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, day }
+      const own = { ...ownedBy(tenant), day }
       for (let i = 0; i < rows.length; i += ROWS_AT_ONCE) {
         const some = rows.slice(i, i + ROWS_AT_ONCE).map(row => ({ ...own, ...row }))
         await trx.insertInto('insight_tallies').values(some).execute()
@@ -92,7 +92,7 @@ async function mark(store: Store, tenant: Tenant, now: Date): Promise<void> {
   const from = Math.max(Date.parse(oldest.created.slice(0, 10)), today - MAX_DAYS * DAY_MS)
   for (let at = from; at < today; at += DAY_MS) {
     if (days.has(dayAt(at))) continue
-    const row = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, day: dayAt(at) }
+    const row = { ...ownedBy(tenant), day: dayAt(at) }
     const insert = store.db.insertInto('insight_days').values({ ...row, version: 0, built: null, timezone: null })
     await insert.onConflict(conflict => conflict.doNothing()).execute()
   }

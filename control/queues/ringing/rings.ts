@@ -6,7 +6,7 @@ import { newId } from '../../kernel/ids.ts'
 import { insertNew } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../../kernel/tenancy.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 
 /** A device that rings when an agent is called. `uri`: the contact; `route`: proxies on the way to it, as Route values; absent: none. */
@@ -94,8 +94,7 @@ export async function holdLine(
   }: { userId: string; callId: string; legId: string; at: string; isSecond?: boolean },
 ): Promise<boolean> {
   const row: RingRow = {
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     id: newId('ring'),
     call_id: callId,
     open_call: null,
@@ -122,8 +121,7 @@ export async function holdLine(
 export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: string): Promise<RingRow | null> {
   const isAside = ASIDE.includes(ring.purpose)
   const row: RingRow = {
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     id: ring.id ?? newId('ring'),
     call_id: ring.callId,
     open_call: isAside ? null : ring.callId,

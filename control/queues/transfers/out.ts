@@ -5,7 +5,7 @@ import type { ParticipantRow } from '../../calls/tables.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { uriAt } from '../../trunks/outbound.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
@@ -41,8 +41,7 @@ export async function askFarEnd(
     return conflict('already_paused', 'A card payment is in progress: the call cannot leave before it is over.')
   }
   const row: CallTransferRow = {
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     id: newId('transfer'),
     call_id: callId,
     leg_id: leg.id,
