@@ -87,7 +87,7 @@ function note(words: Words, finals: Set<string>, input: CopilotInput): void {
 /** Everything that was heard stands on words that were said, as they are now. */
 function checkWords(state: CopilotState, words: Words): void {
   for (const [name, { claims, told }] of Object.entries(state.slots)) {
-    if (kindOf(name) === 'transcript' && told !== null) {
+    if (told !== null && kindOf(name) === 'transcript') {
       assert.is((JSON.parse(told.value) as [string])[0], words.get(keyOf(name)) ?? '', 'other words are shown')
     }
     for (const { by, utterances, value } of claims) {
@@ -107,10 +107,9 @@ function checkWords(state: CopilotState, words: Words): void {
 function check(state: CopilotState, desktop: Desktop, decided: ReadonlyMap<string, string | null>): void {
   const told = new Set<number>()
   for (const [name, slot] of Object.entries(state.slots)) {
-    if (kindOf(name) !== 'chosen_stage' && name !== 'chosen_stage') {
-      const [shown, value] = [slot.told?.value ?? null, valueOfSlot(slot)]
-      if (shown !== value) assert.is(shown, value, `what is told of ${name} is not what it is`)
-    }
+    const [shown, value] = [slot.told?.value ?? null, valueOfSlot(slot)]
+    if (shown !== value && kindOf(name) !== 'chosen_stage' && name !== 'chosen_stage')
+      assert.is(shown, value, `what is told of ${name} is not what it is`)
     if (slot.told === null) continue
     told.add(slot.told.seq)
     if (desktop.gone.has(slot.told.seq))
@@ -153,7 +152,7 @@ test(
         }
         for (const message of outcome.messages) desktop.take(message)
         for (const [name, slot] of Object.entries(state.slots)) {
-          if (kindOf(name) !== 'item' || valueOfSlot(slot) !== 'done') continue
+          if (valueOfSlot(slot) !== 'done' || kindOf(name) !== 'item') continue
           const isStill = valueOfSlot(outcome.state.slots[name]) === 'done'
           const isWithdrawn = outcome.messages.some(({ withdraws }) => withdraws === slot.told?.seq)
           assert.ok(isStill || isWithdrawn, `${keyOf(name)} was done, and is not, and nobody was told`)
