@@ -24,11 +24,15 @@ export interface Suite {
   run(): void
 }
 
-/** A uvu suite whose tests fail when they take longer than their time-out (uvu itself would wait for ever). */
-export function suite(title: string): Suite {
+/**
+ * A uvu suite whose tests fail when they take longer than their time-out (uvu itself would wait for ever). `all`: options of each test that does
+ * not have others.
+ */
+export function suite(title: string, all: TestOptions = {}): Suite {
   const inner = uvuSuite(title)
   const together: (() => Promise<void>)[] = []
-  const test = (name: string, run: () => unknown, options: TestOptions = {}): void => {
+  const test = (name: string, run: () => unknown, own: TestOptions = {}): void => {
+    const options = { ...all, ...own }
     let running: Promise<void> | undefined
     const begin = (): Promise<void> => {
       running ??= withTimeout(run, options.timeoutMs ?? DEFAULT_TIMEOUT_MS)

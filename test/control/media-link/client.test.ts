@@ -7,7 +7,8 @@ import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { until } from '../calls-world.ts'
 
-const test = suite('control/media-link/client')
+/** Each has a channel of its own, and waits for its deadlines and reconnects. */
+const test = suite('control/media-link/client', { together: true })
 
 interface Recorder extends MediaHandler {
   log: string[]

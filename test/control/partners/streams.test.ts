@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
 import { makeWholeApp } from '../whole-app.ts'
 
-const test = suite('control/partners/streams')
+/** They wait for the ends of streams, which are looked for now and then. */
+const test = suite('control/partners/streams', { together: true })
 const app = await makeWholeApp()
 const base = await app.app.listen({ port: 0, host: '127.0.0.1' })
 test.after(() => app.close())

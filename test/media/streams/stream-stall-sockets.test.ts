@@ -105,7 +105,7 @@ for (const format of ['mulaw_8000', 'l16_16000'] as const)
       }
       assert.is(other.stream.snapshot().framesDropped, 0)
     },
-    { timeoutMs: 20_000 },
+    { timeoutMs: 20_000, together: true },
   )
 
 test.run()

@@ -219,7 +219,7 @@ test(
     await app.close()
     assert.is(await all.next(), null)
   },
-  { timeoutMs: 30_000 },
+  { timeoutMs: 30_000, together: true },
 )
 
 test(
@@ -247,7 +247,7 @@ test(
     refused.leave()
     await app.close()
   },
-  { timeoutMs: 30_000 },
+  { timeoutMs: 30_000, together: true },
 )
 
 test('a stream on which nothing happens sends heartbeats, and ends after its time', async () => {

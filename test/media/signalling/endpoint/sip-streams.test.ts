@@ -10,7 +10,8 @@ import { Names } from '../../../../media/signalling/names.ts'
 import { PING } from '../../../../sip/message/framer.ts'
 import { suite } from '../../../harness.ts'
 
-const test = suite('media/signalling/sip-streams')
+/** Each has sockets of its own, and waits for time-outs. */
+const test = suite('media/signalling/sip-streams', { together: true })
 const HOST = '127.0.0.1'
 const MESSAGE = 'OPTIONS sip:a@b SIP/2.0\r\nContent-Length: 0\r\n\r\n'
 
