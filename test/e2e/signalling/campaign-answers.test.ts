@@ -73,28 +73,24 @@ test(
       name: 'Reminders',
       flow_id: flowId,
       allowed_hours: null,
-      max_concurrent: 1,
+      max_concurrent: 2,
       answering_machine_detection: { on_machine: 'leave_message', message: { audio_asset_id: asset } },
     })
     const contacts = [{ phone: '+14155550181' }, { phone: '+14155550182' }]
     await product.ok('POST', `/campaigns/${id}/contacts`, { contacts })
-    const first = phone.next()
     await product.ok('POST', `/campaigns/${id}/start`, {})
-    const machine = await first
-    const second = phone.next()
+    const [machine, person] = [await phone.next(), await phone.next()]
     machine.say(samplesOf(Int16Array.from([...greeting, ...beep])))
     machine.answer()
-    await machine.ended
+    person.say(samplesOf(hello))
+    person.answer()
+    await Promise.all([machine.ended, person.ended])
     const heard = machine.heard.samples()
     const [one, other] = SAID_HZ.map(hz => tenthsOf(hz, heard))
     assert.ok(one!.length >= 9 && other!.length >= 9, `the whole message: ${one} ${other}`)
     assert.ok(one!.at(-1)! <= other![0]!, 'in its order')
     const beepEnds = ((greeting.length + beep.length) / NARROWBAND_HZ) * 10
     assert.ok(one![0]! >= beepEnds - 1, `it begins at ${one![0]}, the beep ends at ${beepEnds}`)
-    const person = await second
-    person.say(samplesOf(hello))
-    person.answer()
-    await person.ended
     assert.equal(tenthsOf(SAID_HZ[0]!, person.heard.samples()), [])
     const attempts = await product.until('both are over', async () => {
       const all = await product.all(`/campaigns/${id}/attempts`)

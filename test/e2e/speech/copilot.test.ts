@@ -232,9 +232,13 @@ test(
       async () => desktop.told.find(({ type }) => type === 'summary'),
       HEARD_MS,
     )
+    // The words of the last line may become final after the summary.
+    const all = await product.until('every message has come', async () => {
+      const stored = (await product.all(`/copilot_sessions/${id}/messages`)).map(one => one.id).sort()
+      return desktop.told.length < stored.length ? null : stored
+    })
     desktop.close()
     const ids = desktop.told.map(one => one.id)
-    const all = (await product.all(`/copilot_sessions/${id}/messages`)).map(one => one.id).sort()
     assert.equal(ids, all)
     assert.is(new Set(ids).size, ids.length)
   },
