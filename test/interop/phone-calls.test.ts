@@ -81,6 +81,13 @@ async function isHeard(call: { heard: { next(ms: number): Promise<Int16Array> } 
   return false
 }
 
+/** Waits until the phone has heard the other end for a second. */
+const hearsOther = (phone: Baresip): Promise<true> =>
+  product.until('the phone hears the other end', async () => {
+    const { samples } = phone.isDumping ? phone.dumpSoFar() : { samples: new Int16Array() }
+    return samples.length >= 8000 && levelAt(OTHER_HZ, samples.slice(-8000)) > HEARD_DBOV ? true : null
+  })
+
 for (const transport of ['udp', 'tcp'] as const) {
   baresipTest(
     `a member's phone calls a number over ${transport}: through the trunk, from the organisation's number`,
@@ -97,8 +104,7 @@ for (const transport of ['udp', 'tcp'] as const) {
         await product.until('it is told as answered', async () =>
           (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
         )
-        // A second of it in full is judged below.
-        await outside.heard.next(1500)
+        await hearsOther(phone)
         phone.hangup()
         await outside.ended
         const ended = await product.until('it has ended', async () => {
@@ -177,7 +183,7 @@ baresipTest("the far end's early media is heard by the phone, which is answered 
     outside.early()
     outside.say(tone(OTHER_HZ))
     await phone.until('CALL_PROGRESS')
-    await sleep(1000)
+    await hearsOther(phone)
     assert.is(
       phone.events.some(({ type }) => type === 'CALL_ESTABLISHED'),
       false,

@@ -41,6 +41,7 @@ interface BaresipEvent {
 }
 
 const TRIES = 3
+const isDump = (file: string): boolean => file.endsWith('-dec.wav')
 
 /** Debian's baresip without a screen: sends a tone from a file, dumps what it hears, and is controlled over its control port. */
 export class Baresip {
@@ -141,8 +142,13 @@ export class Baresip {
     return { samples, rateHz: bytes.readUInt32LE(24) }
   }
 
+  /** It has heard something. */
+  get isDumping(): boolean {
+    return readdirSync(this.#directory).some(isDump)
+  }
+
   #dumpName(): string {
-    const name = readdirSync(this.#directory).find(file => file.endsWith('-dec.wav'))
+    const name = readdirSync(this.#directory).find(isDump)
     if (name === undefined) throw new Error('baresip has dumped no audio')
     return name
   }
