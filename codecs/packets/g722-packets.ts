@@ -8,6 +8,7 @@ export class G722Packets implements PacketCodec {
   readonly frameBytes = 160
   readonly maxPacketBytes = MAX_PACKET_SAMPLES
   /** Of the filters at both ends. */
+  readonly leadIn = 11
   readonly delay = 11
   readonly #encoder = new G722Encoder()
   #decoder = new G722Decoder()

@@ -56,6 +56,8 @@ export class PacketAudio implements WireAudio, FrameMaker {
   #rested = MOST_RESTED_TICKS
   /** The next frame continues what another codec has sent. */
   #follows = false
+  /** Its stream ends, and another codec continues it. */
+  #isEnding = false
 
   /** @param coder owned by the caller, who closes it */
   constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec) {
@@ -76,7 +78,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
   }
 
   get leadIn(): number {
-    return this.#coder.leadIn ?? (this.isWide ? SPLITTER_DELAY : 0)
+    return (this.#coder.leadIn ?? 0) + (this.isWide ? 2 * SPLITTER_DELAY : 0)
   }
 
   get refused(): number {
@@ -151,10 +153,12 @@ export class PacketAudio implements WireAudio, FrameMaker {
   make(kind: FrameKind, tickets: Uint8Array, played: PlayedFrames, more: Int16Array): number {
     const plc = this.#plc
     const frame = played.frames[played.at]!
-    const how = this.#packets.play(kind === 'lost' ? 'lost' : 'audio', tickets, frame)
+    const isLost = kind === 'lost'
+    // A codec that conceals by itself may fall silent or make noise, and nothing could be joined to that.
+    const how = isLost && this.#isEnding ? 'lost' : this.#packets.play(isLost ? 'lost' : 'audio', tickets, frame)
     if (how === 'recovered') this.jitter.recover()
     if (how === 'lost') {
-      if (kind === 'lost') plc.conceal(played)
+      if (isLost) plc.conceal(played)
       else plc.mend(played, this.jitter.holes, frame.length / LEG_SAMPLES)
       return 0
     }
@@ -187,6 +191,10 @@ export class PacketAudio implements WireAudio, FrameMaker {
     if (wide !== null) wide.joiner.join(ahead, null, wide.frame)
     this.#coder.prime?.(wide === null ? ahead : wide.frame)
     return begun
+  }
+
+  ends(): void {
+    this.#isEnding = true
   }
 
   flush(): number {

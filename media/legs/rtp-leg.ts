@@ -515,8 +515,11 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.#sourceSsrc !== -1) {
       // Its sequence numbers are unrelated to those of the stream before, and may be lower.
       this.#stopPassing()
-      this.jumps()
-      audio.reset()
+      // What another codec begins with is joined to that of before.
+      if (this.#former === null || audio === this.#former.audio || !this.#former.isFirst) {
+        this.jumps()
+        audio.reset()
+      }
       this.#silence.isOn = false
       this.#keys.reset()
       this.tones.reset()
@@ -538,7 +541,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     const frame = former === null ? audio.pull(now, this.isUpperWanted) : former.pull(audio, now, this.isUpperWanted)
     if (former?.isOver === true) this.#former = null
     else if (former !== null) audio = former.audio
-    this.upper = audio.upper
+    this.upper = former === null ? audio.upper : former.upper
     const { frames } = this.#reports.heard
     const { jitter } = audio
     const { concealed } = jitter.counters

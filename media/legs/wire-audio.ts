@@ -17,7 +17,7 @@ export interface WireAudio {
   readonly jitter: JitterBuffer
   /** It has 16 kHz: there is audio above 4 kHz. */
   readonly isWide: boolean
-  /** Samples of 8 kHz at its beginning in which nothing is heard yet. Absent: none. */
+  /** Samples of 8 kHz at its beginning in which nothing is heard yet, or not all of it. Absent: none. */
   readonly leadIn?: number
   /** The upper band of the last `pull`, if wanted; null: none. */
   readonly upper: Frame | null
@@ -61,6 +61,8 @@ export interface WireAudio {
   flush(): number
   /** Discards the unfinished packet. */
   drop(): void
+  /** Another codec follows: what is missing continues what was heard until that begins. Absent: it always does. */
+  ends?(): void
   /** For fax and modems: no concealment and a fixed playout speed from now on. Absent: the codec is useless for them. */
   leaveAlone?(): void
   /**
