@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { captureFields, NO_CAPTURE } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem } from '../http/errors.ts'
+import type { Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
@@ -209,9 +209,7 @@ const change =
     const { name, ...sent } = body
     const misled = offerProblem(deps, sent) ?? (await addressProblem(deps, sent))
     if (misled !== null) return misled
-    return context.transaction(async trx => {
-      const row = await forTenant(trx, context).find('assistants', id)
-      if (row === undefined) return missing('assistant', id)
+    return context.withRow('assistants', 'assistant', id, async (trx, row) => {
       const chosen = merge<Settings>(settingsOf(row), sent)
       const refused = (await refusal(deps, trx, context, sent)) ?? (await toolNamesProblem(trx, context, chosen))
       if (refused !== null) return refused

@@ -1,12 +1,11 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { isProblem, missing, type Problem } from '../http/errors.ts'
+import { isProblem, type Problem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
 import { book, type CallbackDeps, referencesProblem } from './booking.ts'
 import { closedProblem, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
 import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
@@ -107,9 +106,7 @@ async function change(
   id: string,
   body: Static<typeof changeBody>,
 ): Promise<Callback | Problem> {
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('callbacks', id)
-    if (row === undefined) return missing('callback', id)
+  return context.withRow('callbacks', 'callback', id, async (trx, row) => {
     const refused = closedProblem(row) ?? (await referencesProblem(deps, context, body, trx))
     if (refused !== null) return refused
     const { note, due_at, window_end, metadata, ...same } = body
@@ -150,9 +147,7 @@ async function close(
   id: string,
   { trigger, note }: { trigger: 'cancel' | 'complete'; note?: string | undefined },
 ): Promise<Callback | Problem> {
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('callbacks', id)
-    if (row === undefined) return missing('callback', id)
+  return context.withRow('callbacks', 'callback', id, async (trx, row) => {
     const status = nextStatus(row.status, trigger)
     if (isProblem(status)) return status
     const at = deps.now().toISOString()

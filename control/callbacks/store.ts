@@ -92,27 +92,24 @@ async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, { at, r
 }
 
 /** Expires waiting callbacks that are past their window, or were due too long ago. Returns how many. */
-export async function expireCallbacks(store: Store, now: Date): Promise<number> {
-  const at = now.toISOString()
-  let count = 0
-  for (let batch = EXPIRY_BATCH; batch === EXPIRY_BATCH; count += batch) {
-    batch = await store.transaction(async trx => {
-      const rows = await lapsed(trx, at, overdueBefore(now))
-      for (const row of rows) await expire(trx, row, at)
-      return rows.length
-    })
-  }
-  return count
-}
+export const expireCallbacks = (store: Store, now: Date): Promise<number> =>
+  inBatches(store, now, (trx, at) => lapsed(trx, at, overdueBefore(now)), expire)
 
 /** Writes one event for each callback whose person was not reached by `sla_at`; it is still returned. Returns how many. */
-export async function tellMissed(store: Store, now: Date): Promise<number> {
+export const tellMissed = (store: Store, now: Date): Promise<number> => inBatches(store, now, late, tellLate)
+
+async function inBatches(
+  store: Store,
+  now: Date,
+  find: (trx: Trx, at: string) => Promise<CallbackRow[]>,
+  change: (trx: Trx, row: CallbackRow, at: string) => Promise<void>,
+): Promise<number> {
   const at = now.toISOString()
   let count = 0
   for (let batch = EXPIRY_BATCH; batch === EXPIRY_BATCH; count += batch) {
     batch = await store.transaction(async trx => {
-      const rows = await late(trx, at)
-      for (const row of rows) await tellLate(trx, row, at)
+      const rows = await find(trx, at)
+      for (const row of rows) await change(trx, row, at)
       return rows.length
     })
   }

@@ -29,9 +29,7 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       reply: addedSchema,
       errors: [409],
       handler: (context, { params, body }) =>
-        context.transaction(async trx => {
-          const campaign = await forTenant(trx, context).find('campaigns', params.id)
-          if (campaign === undefined) return missing('campaign', params.id)
+        context.withRow('campaigns', 'campaign', params.id, async (trx, campaign) => {
           const refused = archivedProblem(campaign.status)
           return refused ?? addContacts(deps, trx, context, { campaignId: campaign.id, contacts: body.contacts })
         }),

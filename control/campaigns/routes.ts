@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
+import { conflict, isProblem, type Problem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
@@ -155,9 +155,7 @@ const create =
 const change =
   (deps: CampaignDeps) =>
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<Campaign | Problem> =>
-    context.transaction(async trx => {
-      const row = await forTenant(trx, context).find('campaigns', id)
-      if (row === undefined) return missing('campaign', id)
+    context.withRow('campaigns', 'campaign', id, async (trx, row) => {
       const { name = row.name, metadata, ...sent } = body
       const settings = archivedProblem(row.status) ?? changedSettings(settingsOf(row), sent)
       if (isProblem(settings)) return settings
@@ -179,9 +177,7 @@ const change =
 const TOLD = { start: 'started', pause: 'paused', resume: 'resumed', stop: undefined, archive: 'archived' } as const
 
 async function act(deps: CampaignDeps, context: Context, id: string, verb: Verb): Promise<Campaign | Problem> {
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('campaigns', id)
-    if (row === undefined) return missing('campaign', id)
+  return context.withRow('campaigns', 'campaign', id, async (trx, row) => {
     const status = nextStatus(row.status, verb)
     if (isProblem(status)) return status
     if (status === 'running') {

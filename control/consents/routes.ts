@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
@@ -161,9 +161,7 @@ async function revoke(
   const call = { param: 'call_id', id: call_id, kind: 'call', exists: callExists }
   const unknown = await referenceProblem(store.db, context, [call])
   if (unknown !== null) return unknown
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('consents', id)
-    if (row === undefined) return missing('consent', id)
+  return context.withRow('consents', 'consent', id, async (trx, row) => {
     const status = statusOf(row, now())
     if (status !== 'active') return conflict('consent_closed', `The consent is ${status}.`)
     const at = now().toISOString()

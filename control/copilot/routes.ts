@@ -102,9 +102,7 @@ const change =
   (deps: CopilotProfileDeps) =>
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<CopilotProfile | Problem> => {
     const { name, ...sent } = body
-    return context.transaction(async trx => {
-      const row = await forTenant(trx, context).find('copilot_profiles', id)
-      if (row === undefined) return missing('copilot_profile', id)
+    return context.withRow('copilot_profiles', 'copilot_profile', id, async (trx, row) => {
       const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
       const refused = await refusal(deps, trx, context, { sent, settings })
       if (refused !== null) return refused

@@ -1,5 +1,5 @@
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem } from '../http/errors.ts'
+import { conflict, type Problem } from '../http/errors.ts'
 import { usedProblem } from '../http/references.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -33,10 +33,8 @@ interface Move {
 }
 
 function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Promise<FlowObject | Problem> {
-  return context.transaction(async trx => {
+  return context.withRow('flows', 'flow', id, async (trx, row) => {
     const flows = forTenant(trx, context)
-    const row = await flows.find('flows', id)
-    if (row === undefined) return missing('flow', id)
     const refused = await move.refusal(trx, row)
     if (refused !== null) return refused
     const at = deps.now().toISOString()

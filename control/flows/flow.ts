@@ -171,10 +171,8 @@ export async function writeDraft(
 ): Promise<FlowWithGraph | Problem> {
   const misled = await asksProblem(deps, body.graph)
   if (misled !== null) return misled
-  return context.transaction(async trx => {
+  return context.withRow('flows', 'flow', id, async (trx, row) => {
     const flows = forTenant(trx, context)
-    const row = await flows.find('flows', id)
-    if (row === undefined) return missing('flow', id)
     const refused = archivedProblem(row) ?? kindProblem(row.kind, body.graph)
     if (refused !== null) return refused
     const change = {
@@ -196,10 +194,7 @@ export async function publishFlow(
   id: string,
   body: Static<typeof publishBody>,
 ): Promise<FlowObject | Problem> {
-  return context.transaction(async trx => {
-    const flows = forTenant(trx, context)
-    const row = await flows.find('flows', id)
-    if (row === undefined) return missing('flow', id)
+  return context.withRow('flows', 'flow', id, async (trx, row) => {
     const refused = archivedProblem(row)
     if (refused !== null) return refused
     if (body.base_rev !== undefined && body.base_rev !== row.draft_rev) return stale(row)
@@ -251,10 +246,8 @@ export async function duplicateFlow(
   id: string,
   body: Static<typeof duplicateBody>,
 ): Promise<FlowObject | Problem> {
-  return context.transaction(async trx => {
+  return context.withRow('flows', 'flow', id, async (trx, original) => {
     const flows = forTenant(trx, context)
-    const original = await flows.find('flows', id)
-    if (original === undefined) return missing('flow', id)
     const { description, kind, template_id } = original
     const row = newRow(deps, context, {
       capture: original.capture,

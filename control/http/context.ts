@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Store, Trx } from '../kernel/store/store.ts'
+import type { Database } from '../kernel/store/tables.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
-import { isProblem, type Problem, problem } from './errors.ts'
+import { isProblem, missing, type Problem, problem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
@@ -34,6 +35,8 @@ export interface Context extends Asking {
   isResumed: boolean
   /** Runs a transaction whose result is the operation's answer. Stores it for a retry, unless it is a problem, as when `tenant`'s collection is full. */
   transaction<T>(run: (trx: Trx) => Promise<T>, tenant?: Tenant): Promise<T>
+  /** The same about the row with this ID; without it, the answer is 404. `kind`: what it is called there. */
+  withRow<N extends TableWithId, T>(table: N, kind: string, id: string, run: UsesRow<N, T>): Promise<T | Problem>
   /**
    * Stores the operation's answer for its `Idempotency-Key` in the transaction of its effect: if this process dies afterwards, a retry gets it
    * instead of causing the effect again. The final answer replaces it.
@@ -44,6 +47,8 @@ export interface Context extends Asking {
   /** Declares that the answer contains data from outside the tables that the route reads, so that it is not cached. */
   passing(): void
 }
+
+type UsesRow<N extends TableWithId, T> = (trx: Trx, row: Selectable<Database[N]>) => Promise<T>
 
 type Parts = { store: Store; log: () => Logger; maxObjects: number; adds: string | undefined }
 
@@ -103,6 +108,13 @@ export class RequestContext implements Context {
       const answer = (full as T | null) ?? (await run(trx))
       if (!isProblem(answer)) await this.keep(trx, answer)
       return answer
+    })
+  }
+
+  withRow<N extends TableWithId, T>(table: N, kind: string, id: string, run: UsesRow<N, T>): Promise<T | Problem> {
+    return this.transaction<T | Problem>(async trx => {
+      const row = await forTenant(trx, this).find(table, id)
+      return row === undefined ? missing(kind, id) : run(trx, row)
     })
   }
 

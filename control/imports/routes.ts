@@ -113,10 +113,8 @@ async function* reportOf(pieces: Readable): AsyncGenerator<Buffer> {
 }
 
 const cancelImport = ({ now }: ImportDeps, context: Context, id: string): Promise<Import | Problem> =>
-  context.transaction(async trx => {
+  context.withRow('imports', 'import', id, async (trx, row) => {
     const scoped = forTenant(trx, context)
-    const row = await scoped.find('imports', id)
-    if (row === undefined) return missing('import', id)
     if (row.status !== 'pending' && row.status !== 'running')
       return conflict('import_over', `The import is ${row.status}.`)
     const at = now().toISOString()

@@ -160,10 +160,8 @@ const suspend = (
   id: string,
   isOn: boolean,
 ): Promise<PartnerOrganisation | Problem> =>
-  context.transaction(async trx => {
+  context.withRow('partner_organisations', 'partner_organisation', id, async (trx, row) => {
     const scoped = forTenant(trx, context)
-    const row = await scoped.find('partner_organisations', id)
-    if (row === undefined) return missing('partner_organisation', id)
     if ((row.suspended === 1) === isOn) {
       return conflict(
         isOn ? 'suspended' : 'not_suspended',
@@ -178,9 +176,7 @@ const suspend = (
   })
 
 const handOver = ({ store, now }: PartnerDeps, context: Context, id: string) =>
-  context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('partner_organisations', id)
-    if (row === undefined) return missing('partner_organisation', id)
+  context.withRow('partner_organisations', 'partner_organisation', id, async (trx, row) => {
     if (row.suspended === 1) return conflict('suspended', 'The organisation is suspended: resume it first.')
     const client = { organisationId: id, livemode: context.livemode }
     await endStreamsOfAll(trx, id)

@@ -121,10 +121,8 @@ export async function runNow(
 ): Promise<ReportRun | Problem> {
   const asked = periodOf(body)
   if (isProblem(asked)) return asked
-  return context.transaction(async trx => {
+  return context.withRow('reports', 'report', id, async (trx, report) => {
     const scoped = forTenant(trx, context)
-    const report = await scoped.find('reports', id)
-    if (report === undefined) return missing('report', id)
     const { waiting } = await scoped
       .select('report_runs')
       .select(({ fn }) => fn.countAll<number | string>().as('waiting'))

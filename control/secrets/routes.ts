@@ -117,10 +117,8 @@ const create =
 const change =
   (deps: SecretDeps) =>
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<Secret | Problem> =>
-    context.transaction(async trx => {
+    context.withRow('secrets', 'secret', id, async (trx, row) => {
       const scoped = forTenant(trx, context)
-      const row = await scoped.find('secrets', id)
-      if (row === undefined) return missing('secret', id)
       const metadata = mergedMetadata(row.metadata, body.metadata)
       if (isProblem(metadata)) return metadata
       const changed = { description: body.description ?? row.description, metadata, updated: deps.now().toISOString() }
@@ -141,10 +139,8 @@ const rotating = (deps: SecretDeps): Route =>
     body: rotateBody,
     reply: secretSchema,
     handler: (context, { params: { id }, body }) =>
-      context.transaction(async trx => {
+      context.withRow('secrets', 'secret', id, async (trx, row) => {
         const scoped = forTenant(trx, context)
-        const row = await scoped.find('secrets', id)
-        if (row === undefined) return missing('secret', id)
         const at = deps.now().toISOString()
         const changed = {
           value: deps.vault.seal(body.value, id),

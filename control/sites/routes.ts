@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { readOrigin } from '../browsers/client-token.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
+import { type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
@@ -69,10 +69,8 @@ const change =
   (deps: SiteDeps) =>
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<Site | Problem> => {
     const { name, active, queue_id, origins, ...sent } = body
-    return context.transaction(async trx => {
+    return context.withRow('sites', 'site', id, async (trx, row) => {
       const sites = forTenant(trx, context)
-      const row = await sites.find('sites', id)
-      if (row === undefined) return missing('site', id)
       const refused = await refusal(deps, context, body, trx)
       if (refused !== null) return refused
       const changed = {

@@ -137,9 +137,7 @@ const change =
   async (context: Context, id: string, { metadata, ...sent }: Static<typeof changeBody>): Promise<Tool | Problem> => {
     const misled = await addressProblem(deps, sent.http?.url)
     if (misled !== null) return misled
-    return context.transaction(async trx => {
-      const row = await forTenant(trx, context).find('tools', id)
-      if (row === undefined) return missing('tool', id)
+    return context.withRow('tools', 'tool', id, async (trx, row) => {
       const kept = mergedMetadata(row.metadata, metadata)
       if (isProblem(kept)) return kept
       const definition = definitionOf(row.kind, JSON.parse(row.definition), sent)
@@ -204,9 +202,7 @@ function versionRoutes(deps: ToolDeps): Route[] {
       body: restoreBody,
       reply: toolSchema,
       handler: (context, { params: { id }, body: { version } }) =>
-        context.transaction(async trx => {
-          const row = await forTenant(trx, context).find('tools', id)
-          if (row === undefined) return missing('tool', id)
+        context.withRow('tools', 'tool', id, async (trx, row) => {
           const definition = await definitionAt(trx, context, id, version)
           if (definition === undefined) return noVersion(version)
           return write(deps, trx, context, row, definition)

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { missing, type Problem, problem } from '../../http/errors.ts'
+import { type Problem, problem } from '../../http/errors.ts'
 import { type Exists, referenceProblem } from '../../http/references.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -41,9 +41,7 @@ export function changeEvaluation(
   id: string,
   sent: Sent,
 ): Promise<QaEvaluation | Problem> {
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('qa_evaluations', id)
-    if (row === undefined) return missing('qa_evaluation', id)
+  return context.withRow('qa_evaluations', 'qa_evaluation', id, async (trx, row) => {
     const refused = await refusal(deps, trx, context, row, sent)
     if (refused !== null) return refused
     const redact = await redactorOf(trx, context)
@@ -155,9 +153,7 @@ export function addReview(
   id: string,
   { reviewer_user_id: reviewer, criteria, note = '' }: Static<typeof reviewBody>,
 ): Promise<QaEvaluation | Problem> {
-  return context.transaction(async trx => {
-    const row = await forTenant(trx, context).find('qa_evaluations', id)
-    if (row === undefined) return missing('qa_evaluation', id)
+  return context.withRow('qa_evaluations', 'qa_evaluation', id, async (trx, row) => {
     const named = [{ param: 'reviewer_user_id', id: reviewer, kind: 'user', exists: deps.userExists }]
     const refused =
       unknownKey(criteria, criteriaOf(row), 'criteria', 'criterion') ?? (await referenceProblem(trx, context, named))

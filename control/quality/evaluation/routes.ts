@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { conflict, missing, type Problem } from '../../http/errors.ts'
+import { conflict, type Problem } from '../../http/errors.ts'
 import { listOf, listParameters, page, timeRange, within } from '../../http/list.ts'
 import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
@@ -107,9 +107,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
 }
 
 function evaluateNow(deps: EvaluationRouteDeps, context: Context, callId: string): Promise<QaEvaluation | Problem> {
-  return context.transaction(async trx => {
-    const call = await forTenant(trx, context).find('calls', callId)
-    if (call === undefined) return missing('call', callId)
+  return context.withRow('calls', 'call', callId, async (trx, call) => {
     if (call.ended_at === null) return conflict('running', 'The call has not ended.')
     const conversation = await readConversation(trx, context, callId)
     if (conversation === null) return conflict('not_possible', 'The call has no transcript.')

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, type Problem, problem } from '../../http/errors.ts'
 import { type Exists, referenceProblem } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
@@ -82,9 +82,7 @@ export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
 }
 
 function makeAgain(deps: SummaryRouteDeps, context: Context, id: string): Promise<CallSummary | Problem> {
-  return context.transaction(async trx => {
-    const call = await forTenant(trx, context).find('calls', id)
-    if (call === undefined) return missing('call', id)
+  return context.withRow('calls', 'call', id, async (trx, call) => {
     if (call.ended_at === null) return conflict('running', 'The call has not ended.')
     const conversation = await readConversation(trx, context, id)
     if (conversation === null) return conflict('not_possible', 'The call has no transcript.')

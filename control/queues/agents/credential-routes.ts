@@ -105,9 +105,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       scope: 'users:write',
       reply: deletedSchema,
       handler: (context, { params }) =>
-        context.transaction(async trx => {
-          const row = await forTenant(trx, context).find('sip_credentials', params.id)
-          if (row === undefined) return missing('sip_credential', params.id)
+        context.withRow('sip_credentials', 'sip_credential', params.id, async trx => {
           await drop(trx, context, params.id)
           return {
             object: 'sip_credential' as const,
@@ -137,9 +135,7 @@ async function make(
     ha1_sha256: ha1('sha256'),
     created: deps.now().toISOString(),
   }
-  return context.transaction(async trx => {
-    const user = await forTenant(trx, context).find('users', userId)
-    if (user === undefined) return missing('user', userId)
+  return context.withRow('users', 'user', userId, async (trx, user) => {
     if (user.status !== 'active') return conflict('not_active', `The member has status ${user.status}.`)
     await drop(trx, context, userId)
     await forTenant(trx, context).insert('sip_credentials', row)

@@ -106,9 +106,7 @@ const change =
     const unfit = await deps.streamsProblem(body.streams)
     if (unfit !== null) return unfit
     const { name, ...sent } = body
-    return context.transaction(async trx => {
-      const row = await forTenant(trx, context).find('queues', id)
-      if (row === undefined) return missing('queue', id)
+    return context.withRow('queues', 'queue', id, async (trx, row) => {
       const settings = merge(settingsOf(row), sent)
       const refused = await refusal(deps, trx, context, { id, settings, before: settingsOf(row) })
       if (refused !== null) return refused

@@ -54,10 +54,8 @@ export function keyRoutes(deps: KeyDeps): Route[] {
 async function rotate({ vault, now }: KeyDeps, context: Context, id: string, body: Static<typeof rotateBody>) {
   const at = now()
   const overlapS = body.overlap_s ?? DEFAULT_OVERLAP_S
-  return context.transaction(async trx => {
+  return context.withRow('webhook_endpoints', 'webhook_endpoint', id, async (trx, row) => {
     const scoped = forTenant(trx, context)
-    const row = await scoped.find('webhook_endpoints', id)
-    if (row === undefined) return missing('webhook_endpoint', id)
     const key = newSigningKey(body.algorithm ?? row.algorithm)
     const kept = overlapS > 0
     const change = {
