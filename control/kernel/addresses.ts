@@ -41,15 +41,20 @@ export const sipHostOf = ({ publicIps, sipHosts }: Pick<PublicAddresses, 'public
 export const sipAddressOf = (config: Pick<PublicAddresses, 'publicIps' | 'sipHosts'> & { sipPort?: number }): string =>
   `${sipHostOf(config)}:${config.sipPort ?? DEFAULT_SIP_PORT}`
 
-type NodeConfig = { nodeUrl: string | null; sipHosts: readonly string[]; sipPort: number; drachtio: object | null }
+type NodeConfig = {
+  nodeUrl: string | null
+  sipHosts: readonly string[]
+  sipPort: number
+  wsPort: number
+  drachtio: object | null
+}
 
-/** Where the other nodes find a node's API and, unless drachtio has it, its SIP; null: nowhere. */
-export function nodeAddresses(config: NodeConfig): { url: string | null; sip: string | null } {
-  const { nodeUrl: url, sipHosts, sipPort, drachtio } = config
+/** Where the other nodes find a node's API, its call WebSocket and, unless drachtio has it, its SIP; null: nowhere. */
+export function nodeAddresses({ nodeUrl: url, sipHosts, sipPort, wsPort, drachtio }: NodeConfig) {
+  if (url === null) return { url, sip: null, ws: null }
   const host = sipHosts[0]!
-  if (url === null || drachtio !== null) return { url, sip: null }
-  const isAny = reachableHost(host) !== host
-  return { url, sip: `${isAny ? new URL(url).hostname : urlHost(host)}:${sipPort}` }
+  const own = reachableHost(host) === host ? urlHost(host) : new URL(url).hostname
+  return { url, sip: drachtio === null ? `${own}:${sipPort}` : null, ws: `${own}:${wsPort}` }
 }
 
 const ownAddress = (): string | undefined =>

@@ -23,6 +23,8 @@ import { BrowserAudio } from './browser-audio.ts'
 import { controlMessage, type PageMessage, parsePageMessage, ringMessage, ringStopMessage } from './browser-messages.ts'
 import { BrowserSocket } from './browser-socket.ts'
 import { KeptCalls } from './kept-calls.ts'
+import { BACK, LentPages } from './lent-pages.ts'
+import type { AskedPage, PageLinks } from './page-links.ts'
 import type { PageWays } from './page-ways.ts'
 
 /** How often audio is carried between sockets and rings while a browser is in a call [ms]. */
@@ -49,6 +51,8 @@ export interface BrowserBoardOptions {
   createResampler: CreateResampler
   /** Absent: audio goes over WebSockets alone. */
   ways?: Pick<PageWays, 'answer'>
+  /** Absent: pages of other nodes are out of reach. */
+  links?: Pick<PageLinks, 'open'>
   /** Monotonic [ms]. */
   now: () => number
   /** How long the running call of a softphone that is gone is kept, if not as long as usual [ms]. */
@@ -77,12 +81,16 @@ export class BrowserBoard {
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   readonly #browsers = new Map<string, Browser>()
   readonly #kept: KeptCalls
+  readonly #lent: LentPages
+  /** Legs whose pages other nodes are asked for. */
+  readonly #asking = new Set<string>()
   #doors!: Doors
   #pump: NodeJS.Timeout | undefined
 
   constructor(options: BrowserBoardOptions) {
     this.#options = options
     this.#kept = new KeptCalls((line, reason) => void this.#finish(line, reason, null), options.graceMs)
+    this.#lent = new LentPages(options.graceMs)
   }
 
   /** The server needs the board's room to exist, so it comes second. */
@@ -91,7 +99,7 @@ export class BrowserBoard {
   }
 
   get browserIds(): string[] {
-    return [...this.#browsers.keys()]
+    return [...this.#browsers.values()].filter(({ isElsewhere }) => !isElsewhere).map(({ id }) => id)
   }
 
   // ------------------------------------------------------------------ pages
@@ -106,15 +114,14 @@ export class BrowserBoard {
         this.#socketOf(browserId, ws, socket),
       )
       this.#browsers.set(browserId, browser)
-      const line = this.#goOn(browser)
-      this.#emit('browser.connected', { browserId, goesOn: line?.legId ?? null })
+      this.#emit('browser.connected', { browserId, goesOn: this.#goOn(browser) })
       if (legId !== null) this.#expectAnswer(this.#newLine(browser, { legId, direction: 'inbound', state: 'incoming' }))
     })
     return isOpen ? {} : gone(browserId)
   }
 
-  /** A softphone that is back replaces the connection that it had, missed or not, and is in the call that it was in. */
-  #goOn(page: Browser): BrowserLine | null {
+  /** A softphone that is back replaces the connection that it had, missed or not, and is in the call that it was in: its leg. */
+  #goOn(page: Browser): string | null {
     const { phone } = page
     if (phone === null) return null
     const isBefore = (one: Browser): boolean =>
@@ -122,8 +129,20 @@ export class BrowserBoard {
     const predecessor = [...this.#browsers.values()].find(isBefore) ?? null
     const line = this.#kept.of(page, predecessor)
     if (line !== null) this.#kept.takeUp(line, page, this.#options.now())
+    const legId = line?.legId ?? this.#lent.goesOn(page)
     predecessor?.socket.close(NORMAL, 'replaced')
-    return line
+    return legId
+  }
+
+  /** Lets the page be rung by another node, over a link of that. A status: why not. */
+  lend({ browserId, legId }: AskedPage): ((link: WebSocket) => void) | number {
+    const page = this.#browsers.get(browserId)
+    if (page === undefined || page.as !== 'phone' || page.isElsewhere) return 404
+    return this.#isBusy(page) ? 409 : link => this.#lent.lend(page, legId, link)
+  }
+
+  #isBusy(page: Browser): boolean {
+    return page.line !== null || this.#lent.legOf(page) !== null
   }
 
   refuse({ browserId, status, body }: Request<'browser.refuse'>): Reply<'browser.refuse'> | Failure {
@@ -172,8 +191,9 @@ export class BrowserBoard {
     const reason = code === ABNORMAL ? 'rtp_timeout' : 'caller_hangup'
     const { line } = browser
     if (line !== null && !this.#kept.keep(line, code, reason)) void this.#finish(line, reason, null)
+    this.#lent.left(browser, code)
     this.counters.messagesRefused += browser.socket.refused
-    this.#emit('browser.closed', { browserId, forGood: code === NORMAL })
+    if (!browser.isElsewhere) this.#emit('browser.closed', { browserId, forGood: code === NORMAL })
   }
 
   #said(browserId: string, text: string): void {
@@ -199,8 +219,16 @@ export class BrowserBoard {
       if (browser.messages.refused > browser.patience) browser.socket.close(POLICY, 'too many messages')
       return
     }
-    const message = parsePageMessage(text, browser.line?.legId ?? null)
-    if (message === null || !this.#act(browser, message)) this.counters.messagesRefused++
+    const { line, isElsewhere } = browser
+    if (isElsewhere && text === BACK) {
+      line?.audio?.detach()
+      if (line !== null) this.#kept.takeUp(line, browser, this.#options.now())
+      return
+    }
+    const lentTo = this.#lent.legOf(browser)
+    const message = parsePageMessage(text, line?.legId ?? lentTo)
+    if (message !== null && message.event !== 'control' && lentTo !== null) this.#lent.said(browser, message, text)
+    else if (message === null || !this.#act(browser, message)) this.counters.messagesRefused++
   }
 
   /** False: it makes no sense now. */
@@ -296,10 +324,12 @@ export class BrowserBoard {
   async dial(request: Omit<Request<'leg.dial'>, 'target'> & { target: BrowserTarget }): Promise<LegSnapshot | Failure> {
     const { legId, target, room, affinity, near = null, timeoutS, sound } = request
     // A repeated request means that the reply was lost: nobody is called twice.
-    if (this.lines.has(legId) || this.#over.has(legId)) return conflict('the leg was dialled before')
-    const browser = this.#browsers.get(target.browserId)
+    if (this.lines.has(legId) || this.#over.has(legId) || this.#asking.has(legId))
+      return conflict('the leg was dialled before')
+    const browser = target.node === undefined ? this.#browsers.get(target.browserId) : await this.#borrow(target, legId)
+    if (browser === 'busy') return this.#busy({ id: target.browserId }, legId)
     if (browser === undefined || browser.as !== 'phone') return gone(target.browserId)
-    if (browser.line !== null) return this.#busy(browser, legId)
+    if (this.#isBusy(browser)) return this.#busy(browser, legId)
     const line = this.#newLine(browser, { legId, direction: 'outbound', state: 'ringing' })
     line.room = room
     line.affinity = affinity
@@ -312,8 +342,22 @@ export class BrowserBoard {
     return this.#snapshot(line)
   }
 
+  /** A page that is connected to another node, as if it was here. Undefined: it is not there. */
+  async #borrow({ browserId, node = '' }: BrowserTarget, legId: string): Promise<Browser | 'busy' | undefined> {
+    this.#asking.add(legId)
+    const linked = (await this.#options.links?.open(node, { browserId, legId })) ?? 'gone'
+    this.#asking.delete(legId)
+    if (linked === 'busy') return linked
+    if (linked === 'gone') return undefined
+    const { ws, socket, facts } = linked
+    const known = { id: browserId, as: 'phone' as const, ...facts, isElsewhere: true }
+    const browser = newBrowser(known, this.#socketOf(browserId, ws, socket))
+    this.#browsers.set(browserId, browser)
+    return browser
+  }
+
   /** The same story as of a phone that answers 486. */
-  #busy(browser: Browser, legId: string): LegSnapshot {
+  #busy(browser: Pick<Browser, 'id'>, legId: string): LegSnapshot {
     this.#over.set(legId, true)
     queueMicrotask(() => this.#emit('leg.ended', { legId, reason: 'busy', sipCode: 486, quality: NO_QUALITY }))
     return snapshotOf({ legId, browser, direction: 'outbound', state: 'ended' }, null)
@@ -437,6 +481,7 @@ export class BrowserBoard {
       audio.close()
     }
     if (browser.as === 'call') browser.socket.close(closeCode(reason, sipCode), reason)
+    else if (browser.isElsewhere) browser.socket.close(NORMAL)
     const closed = engine === null ? null : await engine.request('leg.close', { legId })
     this.lines.delete(legId)
     const quality = closed === null || isFailure(closed) ? NO_QUALITY : closed.quality

@@ -8,6 +8,7 @@ import { credentialOf, type TlsCredential } from '../kernel/tls-files.ts'
 import { newUlid } from '../protocol/chance.ts'
 import { clientAddress, clientNetwork, type Events, Newcomers, RateLimits } from '../protocol.ts'
 import type { SipUpgrade } from '../signalling/endpoint/sip-websockets.ts'
+import { LINK_PATH } from './page-links.ts'
 import { type DoorRefusal, isSecure, SIP_PATH, type SipDoorOptions, sipRefusal } from './sip-door.ts'
 
 /** A longer message closes with 1009 [bytes]. */
@@ -50,6 +51,8 @@ export interface BrowserServerOptions {
   /** Whether one more page may connect now; else 429. */
   hasRoom: () => boolean
   connecting: (page: Events['browser.connecting']) => void
+  /** Who takes the link of another node that asks for a page of ours; a status: why not. Absent: there are no other nodes. */
+  link?: (token: string) => ((link: WebSocket) => void) | number
   /** Instead of `MAX_CONNECTIONS`. */
   maxConnections?: number
 }
@@ -170,7 +173,8 @@ export class BrowserServer {
       this.#options.trustedProxies,
     )
     const network = clientNetwork(host)
-    if (!this.#isServed(pathOf(request))) refuse(404, 'resource_missing', 'No such path.')
+    if (pathOf(request) === LINK_PATH) this.#link(request, socket, head, token)
+    else if (!this.#isServed(pathOf(request))) refuse(404, 'resource_missing', 'No such path.')
     else if (this.#openOf(network) >= MAX_PER_NETWORK || !this.#connects.allow(network, this.#options.now())) {
       this.counters.rateLimited++
       refuse(429, 'rate_limited', 'Too many connections from this address; wait a little.')
@@ -192,6 +196,18 @@ export class BrowserServer {
 
   #isServed(path: string): boolean {
     return path in PATHS || (path === SIP_PATH && this.#options.sip !== undefined)
+  }
+
+  /** Another node asks for a page: it is not counted as a client. */
+  #link(request: IncomingMessage, socket: Duplex, head: Buffer, token: string | null): void {
+    const use = token === null ? UNKNOWN : (this.#options.link?.(token) ?? UNKNOWN)
+    if (typeof use === 'number') {
+      this.counters.refused++
+      answer(socket, use, {})
+      return
+    }
+    this.#newcomers.known(socket as Socket)
+    this.#ws.handleUpgrade(request, socket, head, use)
   }
 
   #sip(upgrade: Omit<SipUpgrade, 'isSecure'>, network: string): DoorRefusal | null {
@@ -269,6 +285,7 @@ export class BrowserServer {
   }
 }
 
+const UNKNOWN = 404
 const NOT_FOUND = [404, 'resource_missing'] as const
 
 const urlOf = (request: IncomingMessage): URL | null => {

@@ -32,6 +32,8 @@ export interface Browser {
   readonly offers: RateLimit
   /** Its address, and which of ours it reached. */
   readonly at: { host: string; local?: string }
+  /** It is connected to another node, which tells its own control of it. */
+  readonly isElsewhere: boolean
   line: BrowserLine | null
 }
 
@@ -62,9 +64,10 @@ export interface BrowserLine {
 }
 
 export const newBrowser = (
-  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format' | 'phone' | 'at'>,
+  known: Pick<Browser, 'id' | 'as' | 'accountSid' | 'format' | 'phone' | 'at'> & { isElsewhere?: boolean },
   socket: BrowserSocket,
 ): Browser => ({
+  isElsewhere: false,
   ...known,
   socket,
   messages: new RateLimit(MESSAGES),
@@ -83,7 +86,7 @@ const US: SipParty = { uri: '', user: '', host: '' }
 
 /** `audio`: what the engine says of the leg, once it has it. */
 export function snapshotOf(
-  line: Pick<BrowserLine, 'legId' | 'browser' | 'direction' | 'state'>,
+  line: Pick<BrowserLine, 'legId' | 'direction' | 'state'> & { browser: Pick<Browser, 'id'> },
   audio: EngineLeg | null,
 ): LegSnapshot {
   const { legId, browser, direction, state } = line

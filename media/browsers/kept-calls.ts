@@ -3,9 +3,9 @@ import type { Browser, BrowserLine } from './browser.ts'
 import { controlMessage, ringMessage } from './browser-messages.ts'
 
 /** How long the running call of a softphone that is gone waits for it to come back [ms]. */
-const GRACE_MS = 15_000
+export const GRACE_MS = 15_000
 /** One that only rings waits for as long as a page takes to be loaded again: meanwhile its caller waits for nobody [ms]. */
-const RINGING_GRACE_MS = 5000
+export const RINGING_GRACE_MS = 5000
 /** WebSocket close code: the page has hung up. A reload says 1001, a lost network nothing. */
 const NORMAL = 1000
 

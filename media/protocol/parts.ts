@@ -167,6 +167,8 @@ export type PhoneIdentity = Static<typeof phoneIdentity>
 /** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
 export const browserTarget = Type.Object({
   browserId: id,
+  /** The other node that it is connected to: the `HOST:PORT` of its call WebSocket. Absent: this one. */
+  node: Type.Optional(line(300)),
   /** What the page shows while it rings: the caller and the queue; at most 4 KiB. */
   info: Type.Optional(jsonObject),
 })

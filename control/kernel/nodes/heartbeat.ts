@@ -14,8 +14,8 @@ export const LOST_AFTER_MS = 60_000
 /** Longer than it takes to end all calls of a node [ms]. */
 const ENDING_MS = 300_000
 
-/** Sends a heartbeat; `url`, `sip`: see `NodeTable`. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
-export async function beat(store: Store, now: Date, at?: Pick<NodeRow, 'url' | 'sip'>): Promise<boolean> {
+/** Sends a heartbeat; `at`: see `NodeTable`. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
+export async function beat(store: Store, now: Date, at?: Pick<NodeRow, 'url' | 'sip' | 'ws'>): Promise<boolean> {
   const seen_at = now.toISOString()
   const id = nodeOf(store.db)
   return store.transaction(async trx => {

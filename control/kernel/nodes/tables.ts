@@ -17,6 +17,8 @@ export interface NodeTable {
   url: Generated<string | null>
   /** Where they find its SIP, as `HOST:PORT`; null: nowhere. */
   sip: Generated<string | null>
+  /** The same of its call WebSocket. */
+  ws: Generated<string | null>
 }
 
 export type NodeRow = Selectable<NodeTable>

@@ -25,10 +25,12 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .execute()
   const browsers = await own
     .select('browser_sessions')
-    .select('id')
+    .leftJoin('nodes', 'nodes.id', 'node')
+    .select('browser_sessions.id')
     .where('user_id', '=', userId)
-    // Another node's WebSockets are out of our reach.
-    .where('node', '=', nodeOf(db))
+    .where(({ or, eb, and }) =>
+      or([eb('node', '=', nodeOf(db)), and([eb('nodes.ws', 'is not', null), eb('nodes.lost_at', 'is', null)])]),
+    )
     .orderBy('connected_at', 'desc')
     .execute()
   // A phone that registers over several flows (RFC 5626), or with several nodes, rings once.

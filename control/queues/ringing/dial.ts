@@ -5,6 +5,7 @@ import { mainLeg, takeOn } from '../../calls/legs.ts'
 import { inTurn } from '../../calls/outbound/turns.ts'
 import { sandboxTarget } from '../../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
+import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
@@ -99,7 +100,8 @@ async function dialTarget(
   if (target.kind === 'browser') {
     const dialled = onward?.to ?? (leg.ring_id === null ? call?.to_address : undefined)
     const info = dialled === undefined ? await shownOf(store.db, tenant, call, leg) : { dialled }
-    return { target: { browserId: target.browserId, info } }
+    const { browserId } = target
+    return { target: { browserId, info, ...(await nodeOfPage(store.db, browserId)) } }
   }
   if (target.kind === 'address') {
     // The call was checked when it was stored, but the organisation may have been suspended since.
@@ -143,6 +145,16 @@ async function dialTarget(
     srtp: 'optional',
   }
   return { target: phone }
+}
+
+/** The other node that a page is connected to; nothing: this one. */
+async function nodeOfPage(db: Db, browserId: string): Promise<{ node?: string }> {
+  const pages = db.selectFrom('browser_sessions').innerJoin('nodes', 'nodes.id', 'node').select('nodes.ws')
+  const page = await pages
+    .where('browser_sessions.id', '=', browserId)
+    .where('node', '!=', nodeOf(db))
+    .executeTakeFirst()
+  return page?.ws == null ? {} : { node: page.ws }
 }
 
 /** Over which connection a running live call reaches a number or SIP URI, or why it cannot. */

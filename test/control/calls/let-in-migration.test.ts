@@ -30,6 +30,7 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
     }
   })
   // Everything since, backwards.
+  await before.db.schema.alterTable('nodes').dropColumn('ws').execute()
   await before.db.schema.alterTable('nodes').dropColumn('sip').execute()
   await before.db.schema.alterTable('media_streams').dropColumn('ended_detail').execute()
   await before.db.schema.alterTable('nodes').dropColumn('url').execute()

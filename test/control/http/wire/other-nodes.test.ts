@@ -92,8 +92,8 @@ async function makeNodes(rates = { near: UNLIMITED, far: UNLIMITED }) {
   const [near, far] = [await makeNode(ofNear, world, rates.near), await makeNode(ofFar, world, rates.far)]
   const farUrl = await far.app.listen({ host: '127.0.0.1', port: 0 })
   const nearUrl = await near.app.listen({ host: '127.0.0.1', port: 0 })
-  await beat(ofNear, world.clock.now(), { url: nearUrl, sip: null })
-  await beat(ofFar, world.clock.now(), { url: farUrl, sip: null })
+  await beat(ofNear, world.clock.now(), { url: nearUrl, sip: null, ws: null })
+  await beat(ofFar, world.clock.now(), { url: farUrl, sip: null, ws: null })
   const deed = (node: Node, said: string, headers: Record<string, string> = {}) =>
     ask(node.app, 'POST /v1/deeds', { key: world.ours.keys.live, body: { said }, headers })
   const get = (url: string, method: 'GET' | 'HEAD' = 'GET') =>
