@@ -56,6 +56,7 @@ export class MediaProcess {
       sipPort: await freePort(HOST),
       sipTls: null,
       nonceSecret: 'bench',
+      node: null,
       stir: { signing: null, anchorsFile: null },
       allowedNetworks: ['127.0.0.0/8'],
       wsPort: await freePort(HOST),

@@ -51,6 +51,8 @@ export interface MediaConfig {
   maxCalls: number
   /** The key that marks challenges, the same at all nodes of a database. */
   nonceSecret: string
+  /** Where the other nodes find our SIP, `host:port`; null: nowhere. */
+  node: string | null
   /** The session timer that far ends are asked for; 0: none [s]. */
   sessionSeconds: number
   /** How long running calls may finish after SIGTERM [s]. */

@@ -7,6 +7,7 @@ import { ulid } from 'ulid'
 import { loadResampler } from '../codecs/resample.ts'
 import { BrowserBoard } from './browsers/browser-board.ts'
 import { BrowserServer } from './browsers/browser-server.ts'
+import { PageLinks } from './browsers/page-links.ts'
 import { PageWays } from './browsers/page-ways.ts'
 import { Channel } from './channel/channel.ts'
 import { CommandTable } from './channel/commands.ts'
@@ -250,6 +251,7 @@ const sip = new SipEndpoint({
     onMessage: report => phones.onMessage(report),
   },
   nonceKey,
+  node: config.node,
   onWatch: report => farEnds.onWatch(report),
   webSocket: { wsPort: config.wsPort, wssPort: config.wssPort ?? config.wsPort },
   onGone: peer => registrar.onGone(peer),
@@ -261,8 +263,10 @@ registrar.attach(sip)
 const phones = new Phones({ emit })
 phones.attach(sip)
 farEnds.attach(sip)
+const links = new PageLinks({ secret: config.nonceSecret, now: Date.now })
 const browsers = new BrowserBoard({
   threads,
+  links,
   emit,
   fault,
   createResampler: await loadResampler(),
@@ -278,6 +282,10 @@ const doors = new BrowserServer({
   hasRoom: () => !switchboard.draining && legCount() < config.maxCalls,
   connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),
   ...(tls === null || config.wssPort === null ? {} : { tls: { ...tls, port: config.wssPort } }),
+  link: token => {
+    const asked = links.asked(token)
+    return asked === null ? 404 : browsers.lend(asked)
+  },
   sip: {
     origins: config.sipWsOrigins,
     hasRoom: host => sip.hasRoomForWebSocket(host),

@@ -414,7 +414,7 @@ type SessionSeed = Pick<Session, 'role' | 'callId' | 'user'> & { credentials: Cr
 export function newSession(core: AgentCore, seed: SessionSeed): Session {
   return {
     id: core.options.random(),
-    localTag: core.options.random(),
+    localTag: core.options.random() + (core.options.tagMark ?? ''),
     credentialsOf: null,
     phase: 'inviting',
     dialog: null,

@@ -384,6 +384,8 @@ export interface UserAgentOptions {
   local: (to: Peer) => { host: string; port: number }
   /** An unguessable token of letters and digits, fresh on every call; at least 64 bits. */
   random: () => string
+  /** Ends the tags of our dialogs, for whoever has to know whose they are. Absent: they are random alone. */
+  tagMark?: string
   timers?: Timers
   /** Above this many transactions new requests of strangers are refused with 503. Default 50,000. */
   maxTransactions?: number

@@ -34,9 +34,8 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
     else acknowledged(core, session, request, now)
     return
   }
-  const topVia = annotatedVia(request, from)
-  const replyTo = replyPeer(request, from)
-  const asked: Asked = { request, topVia, replyTo }
+  const asked = askedBy(request, from)
+  const { topVia, replyTo } = asked
   const isInside = session !== null || request.method === 'CANCEL'
   const isSubscribed = request.method === 'SUBSCRIBE' && core.subscriptions.find(request) !== null
   if (request.to.tag !== null && session === null && !isSubscribed) core.answer(asked, { status: 481 })
@@ -48,6 +47,13 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
   else if (session !== null) inDialog(core, session, openInside(core, session.crowd, asked), from, now)
   else outsideDialog(core, core.transactions.open(request, topVia, replyTo), from, now)
 }
+
+/** A request, with where its answer goes. */
+export const askedBy = (request: SipRequest, from: Peer): Asked => ({
+  request,
+  topVia: annotatedVia(request, from),
+  replyTo: replyPeer(request, from),
+})
 
 const roomOf = ({ isKnown }: Peer, isInside: boolean): 'inside' | 'known' | 'stranger' =>
   isInside ? 'inside' : isKnown === true ? 'known' : 'stranger'

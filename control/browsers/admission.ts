@@ -1,16 +1,17 @@
 import type { Insertable } from 'kysely'
 import { isFailure } from '../../media/protocol.ts'
+import { elsewhere } from '../calls/conductor/rooms/sessions.ts'
 import { insertProgram } from '../calls/programs/records.ts'
 import { endLeg, insertParty, loadLeg, type NewParty } from '../calls/records.ts'
 import type { Of } from '../calls/steps/event-handler.ts'
 import { decideAnew, follow } from '../calls/steps/follow.ts'
-import { ERRORS, envelope, isProblem, type Problem, storeUnavailable } from '../http/errors.ts'
+import { conflict, ERRORS, envelope, isProblem, type Problem, storeUnavailable } from '../http/errors.ts'
 import type { Outside } from '../kernel/follow-ups.ts'
 import { newId } from '../kernel/ids.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { noteLogin } from '../queues/agents/logins.ts'
 import type { BrowserSessionRow, DeviceTables } from '../queues/agents/tables.ts'
@@ -18,7 +19,14 @@ import type { CallCentre } from '../queues/call-centre.ts'
 import { noteLost } from '../queues/lost-devices.ts'
 import { joinRing } from '../queues/ringing/late-devices.ts'
 import { callProblem } from '../usage/allowance.ts'
-import { clientTokenKey, type Redemption, type TokenUse, useClientToken, verifyClientToken } from './client-token.ts'
+import {
+  clientTokenKey,
+  type Redemption,
+  type TokenClaims,
+  type TokenUse,
+  useClientToken,
+  verifyClientToken,
+} from './client-token.ts'
 
 export interface AdmissionDeps {
   store: Store
@@ -106,7 +114,7 @@ export class BrowserAdmission {
       if (isProblem(claims)) return claims
       // The token stays unused until the organisation may have calls again. Softphones are always admitted, since a running call may
       // continue there.
-      const refused = legId === null ? null : await callProblem(trx, claims.tenant, asked.now.toISOString())
+      const refused = legId === null ? null : await problemOf(trx, claims, asked.now.toISOString())
       if (refused !== null) return refused
       const used = await useClientToken(trx, claims, asked)
       if (!isProblem(used)) await this.#register(trx, page, used, legId)
@@ -170,6 +178,14 @@ export class BrowserAdmission {
 
 const sessionOf = (trx: Trx, browserId: string): Promise<BrowserSessionRow | undefined> =>
   trx.selectFrom('browser_sessions').selectAll().where('id', '=', browserId).executeTakeFirst()
+
+/** Why the call of a token cannot begin: a guest whose room is at another node would be alone here. */
+async function problemOf(trx: Trx, { id, tenant }: TokenClaims, at: string): Promise<Problem | null> {
+  const target_id = (await forTenant(trx, tenant).find('browser_guests', id))?.room_id ?? null
+  const other = await elsewhere(trx, { target: 'room', target_id, ...ownedBy(tenant) }, at)
+  if (other === undefined) return callProblem(trx, tenant, at)
+  return conflict('other_node', 'Another node has this conference room, and pages cannot be led there.')
+}
 
 /** The owner of the running call that it may resume. */
 const phoneOf = ({ tenant, token }: Redemption, browserId: string) =>

@@ -172,6 +172,7 @@ export class Softphones {
     if (refused === null) return { type: 'done', message: `Calling ${to}.` }
     const { failure, message } = refused
     if (failure === 'not_allowed') return refused.problem
+    if (failure === 'elsewhere') return conflict('other_node', message)
     if (failure === 'busy') return problem('resource_conflict', message, { details: { reason: 'agent_busy' } })
     return problem(failure === 'capacity' ? 'capacity_exhausted' : 'parameter_invalid', message, { param: 'to' })
   }

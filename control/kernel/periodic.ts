@@ -39,11 +39,11 @@ export class Periodic {
     this.#runIn(firstMs)
   }
 
-  /** The next run follows at once, or the one that is under way: one, however often this is asked meanwhile. */
-  hurry(): void {
-    if (this.#isHurried) return
+  /** The next run follows at once, or the one that is under way: one, however often this is asked meanwhile. Resolves when it has ended. */
+  hurry(): Promise<void> {
+    if (!this.#isHurried) this.#running = this.#running.then(() => this.#runOnce())
     this.#isHurried = true
-    this.#running = this.#running.then(() => this.#runOnce())
+    return this.#running
   }
 
   #runIn(ms: number): void {

@@ -221,6 +221,8 @@ export async function main(): Promise<void> {
   for (const part of [media, ...periodic, dispatcher, jobs, ...duties]) part.start()
   // The first screen shows numbers to call: each must answer.
   while (media.state !== 'ready') await sleep(POLL_MS)
+  // From now on the other nodes know it.
+  await heartbeat.hurry()
   const numbers = await describeNumbers(store, { organisationId, livemode: true })
   const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
   process.send?.(ready)

@@ -3,7 +3,7 @@ import { getPriority, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { MEDIA_FLAGS } from '../../media/protocol.ts'
 import { httpPortError } from '../http/http-port.ts'
-import { publicUrlOf } from '../kernel/addresses.ts'
+import { nodeAddresses, publicUrlOf } from '../kernel/addresses.ts'
 import type { Config } from '../kernel/config/settings.ts'
 import { lockDataDir, mediaSocketPath, prepareDataDir } from '../kernel/data-dir.ts'
 import { makeLog } from '../kernel/log.ts'
@@ -132,6 +132,7 @@ const mediaConfig = (config: Config) => ({
   engineThreads: config.engineThreads,
   maxCalls: config.maxCalls,
   nonceSecret: nonceSecret(config.dataDir),
+  node: nodeAddresses(config).sip,
   sessionSeconds: config.sipSessionSeconds,
   drainSeconds: config.drainSeconds,
   speech: {

@@ -108,9 +108,10 @@ export const COMMANDS = {
   ),
   /**
    * Leaves an incoming leg to another node, at this `HOST:PORT` of its SIP: the leg ends. `proven`: the account that the caller has proven,
-   * which the other one believes. Failure `conflict`: nobody is there, or the leg cannot be passed on; `unanswered`: the node says nothing.
+   * which the other one believes. Refused with 503 where that node has told no address (null) or says nothing, or another one has passed the
+   * caller on already. Failure `conflict`: nobody is there, and the leg still waits.
    */
-  'leg.pass_on': ok('main', Type.Object({ legId: id, node: line(300), proven: nullable(id) })),
+  'leg.pass_on': ok('main', Type.Object({ legId: id, node: nullable(line(300)), proven: nullable(id) })),
   /**
    * Challenges an incoming leg with 401: a caller who uses an account must prove it. The leg ends; the call comes again as
    * another one. `algorithm`: of the account, if known; absent: MD5.

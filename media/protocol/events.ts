@@ -25,8 +25,6 @@ export interface Events {
     to: SipParty
     from: SipParty
     source: { host: string }
-    /** It came through a trusted proxy, which takes it to another node after a 503. */
-    isProxied?: true
     /** Another node has passed it on by `leg.pass_on`. */
     passedOn?: { proven?: string }
     /** The registration whose contact was called: the To header, not the Request-URI, says which number. */

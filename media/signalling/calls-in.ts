@@ -124,7 +124,6 @@ export class CallsIn {
       to: line.to,
       from: line.from,
       source: { host: originOf(event.peer) },
-      ...(event.peer.proxy === undefined ? {} : { isProxied: true }),
       ...(event.peer.proxy?.proven === undefined ? {} : { passedOn: provenOf(event.peer.proxy.proven) }),
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
@@ -367,16 +366,18 @@ export class CallsIn {
   async passOn({ legId, node, proven }: Request<'leg.pass_on'>): Promise<Reply<'leg.pass_on'> | Failure> {
     const line = this.#waiting(legId)
     if (line === null || line.peer === null) return notFound(legId)
-    const { transport } = line.peer
-    // Its Contact names the transport of our hop to it.
-    if (transport !== 'udp' && transport !== 'tcp') return conflict(`callers over ${transport} are not passed on`)
-    const to = await this.#options.sip().nodeAt(node)
+    const sip = this.#options.sip()
+    const isPassedOn = line.peer.proxy?.proven !== undefined
+    const to = node === null || isPassedOn ? null : await sip.nodeAt(node)
     if (isOver(line)) return notFound(legId)
     if (to === 'gone') return conflict('that node is gone')
-    if (to === null) return { failure: 'unanswered', message: 'that node does not answer' }
+    if (to === null) {
+      this.#reject(line, 503, 'capacity')
+      return { failure: 'unanswered', message: 'that node does not answer' }
+    }
     line.endReason = 'rejected'
     clearTimeout(line.timer)
-    this.#options.sip().passOn(line.sessionId, { ...to, transport }, { origin: originOf(line.peer), proven })
+    sip.passOn(line.sessionId, to, { origin: originOf(line.peer), proven })
     return {}
   }
 

@@ -20,13 +20,13 @@ import { follow, wake } from '../steps/follow.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import { takeTrunkCall } from './inbound/replacing-call.ts'
-import { accountOf, asksForPassword, judge, type TrunkCallerDeps } from './inbound/trunk-callers.ts'
+import { type AccountDeps, accountOf, asksForPassword, judge } from './inbound/trunk-callers.ts'
 import { connectionsFor, ownersOf, routesBegunBy, routesFor, runningOn } from './inbound-rows.ts'
 import { elsewhere } from './rooms/sessions.ts'
 import { type VerifyingDeps, verifyFirst } from './verified-call.ts'
 
-export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
-  log: TrunkCallerDeps['log'] & VerifyingDeps['log']
+export interface IncomingDeps extends AccountDeps, VerifyingDeps {
+  log: AccountDeps['log'] & VerifyingDeps['log']
   centre: Pick<CallCentrePort, 'refuses' | 'beginUnanswered' | 'end'>
 }
 
@@ -46,8 +46,8 @@ interface Judged {
   proven?: string
   /** The verification of its signature. */
   verification?: Verification
-  /** The node that has its room is gone. */
-  isHere?: true
+  /** Nodes that had its room, and are gone. */
+  gone?: string[]
 }
 
 type Refusal = Omit<Request<'leg.reject'>, 'legId'>
@@ -86,16 +86,14 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
     return refuse('', reject, {})
   }
   const { connection, route } = decision.accept
-  const other = judged.isHere === true ? undefined : await elsewhere(trx, route, at)
-  if (other !== undefined && (other.sip !== null || body.isProxied === true)) {
+  const { gone = [] } = judged
+  const other = await elsewhere(trx, route, at, gone)
+  if (other !== undefined) {
     return follow(trx, legId, async ({ media }) => {
-      const { sip } = other
-      const isTold = sip !== null && body.passedOn === undefined
-      const passed = isTold ? await media.request('leg.pass_on', { legId, node: sip, proven: proven ?? null }) : null
+      const passed = await media.request('leg.pass_on', { legId, node: other.sip, proven: proven ?? null })
       log.info({ legId, sipCallId, routeId: route.id, passed }, 'another node has the conference room of a call')
-      const isGone = passed !== null && isFailure(passed) && passed.failure === 'conflict'
-      if (isGone) await deps.store.transaction(later => place(deps, later, event, { ...judged, isHere: true }))
-      else if (passed === null || isFailure(passed)) await media.request('leg.reject', { legId, ...NO_PLACE })
+      if (isFailure(passed) && passed.failure === 'conflict')
+        await deps.store.transaction(later => place(deps, later, event, { ...judged, gone: [...gone, other.id] }))
     })
   }
   // A call with a verified signature was counted before the verification.

@@ -1,10 +1,9 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
+import type { AccountDeps } from '../../calls/conductor/inbound/trunk-callers.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
-import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
-import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { type PhoneSubscriptions, watchedBy } from './subscriptions.ts'
 import type { SipCredentialRow } from './tables.ts'
@@ -17,11 +16,7 @@ export type TakeText = (
   media: MediaPort,
 ) => Promise<number>
 
-export interface PhoneAskDeps {
-  store: Store
-  vault: Vault
-  now: () => Date
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+export interface PhoneAskDeps extends AccountDeps {
   subscriptions: PhoneSubscriptions
   takeText: TakeText
 }

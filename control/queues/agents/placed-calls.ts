@@ -38,8 +38,8 @@ export interface Placing {
   dialled: string
   /** The caller's number is hidden from a party outside. */
   isAnonymous?: boolean
-  /** It came through a trusted proxy. */
-  isProxied?: boolean
+  /** Nodes that had the conference room, and are gone. */
+  gone?: string[]
   /** Metadata of the call; absent: none. */
   metadata?: Record<string, string>
 }
@@ -47,6 +47,8 @@ export interface Placing {
 export type NotPlaced =
   | Undialable
   | { failure: 'busy'; message: string }
+  /** Another node has the conference room: its ID, and where it takes calls. */
+  | { failure: 'elsewhere'; message: string; id: string; sip: string | null }
   /** The organisation is suspended, or at its limit of calls. */
   | { failure: 'not_allowed'; message: string; problem: Problem }
 
@@ -61,16 +63,15 @@ const DEVICE_TIMEOUT_S = 15
  */
 export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
   const { store, now, sipHost, vault } = deps
-  const { tenant, user, dialled, isProxied } = placing
+  const { tenant, user, dialled, gone } = placing
   const from = partyAt(user.extension ?? user.id, sipHost)
   const to = partyAt(dialled, sipHost)
   const at = now()
   const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, { to, from, at })
   if ('failure' in found) return found
-  const mayBeElsewhere = isProxied === true && found.kind === 'route'
-  if (mayBeElsewhere && (await elsewhere(store.db, found.route, at.toISOString())) !== undefined)
-    return { failure: 'capacity', message: 'Another node has this conference room.' }
   return store.transaction(async trx => {
+    const node = found.kind === 'route' ? await elsewhere(trx, found.route, at.toISOString(), gone) : undefined
+    if (node !== undefined) return { failure: 'elsewhere', message: 'Another node has this conference room.', ...node }
     const problem = await callProblem(trx, tenant, at.toISOString())
     if (problem !== null) return { failure: 'not_allowed', message: problem.message, problem }
     const isPlaced =

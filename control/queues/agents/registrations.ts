@@ -1,11 +1,11 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
+import type { AccountDeps } from '../../calls/conductor/inbound/trunk-callers.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
-import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
-import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentre } from '../call-centre.ts'
 import { noteLost } from '../lost-devices.ts'
@@ -20,11 +20,7 @@ const MAX_EXPIRES_S = 3600
 /** Maximum number of contacts of one member. */
 const MAX_CONTACTS = 10
 
-export interface RegistrationDeps {
-  store: Store
-  vault: Vault
-  now: () => Date
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+export interface RegistrationDeps extends AccountDeps {
   centre: Pick<CallCentre, 'run'>
 }
 

@@ -1,6 +1,8 @@
 import { connect, createServer } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
+import type { Asked } from '../../../sip/agent-core.ts'
 import { isWebSocket } from '../../../sip/destination.ts'
+import { askedBy } from '../../../sip/incoming-request.ts'
 import { PING } from '../../../sip/message/framer.ts'
 import { parseHostPort } from '../../../sip/message/uri.ts'
 import {
@@ -27,7 +29,7 @@ import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
-import { NodeRelay, type PassedOn, type Relayed } from './node-relay.ts'
+import { NodeRelay, type PassedOn, type Relayed, type Replacing } from './node-relay.ts'
 import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
@@ -75,6 +77,8 @@ export interface SipEndpointOptions {
   registrar?: { realm: string; onRegister: (register: RegisterEvent) => void }
   /** See `UserAgentOptions`. */
   nonceKey?: UserAgentOptions['nonceKey']
+  /** Where other nodes find this one, `host:port`. Absent: nowhere. */
+  node?: string | null
   /** What phones ask outside of calls, and what becomes of texts to them; with `registrar`. */
   phones?: {
     onAsk: (ask: AskEvent) => void
@@ -124,7 +128,14 @@ export class SipEndpoint {
     this.#proxies = new Proxies(options.proxies ?? [])
     const { addresses, nonceKey } = options
     this.#relay =
-      nonceKey === undefined ? null : new NodeRelay({ secret: nonceKey.secret, local: to => this.#localOf(to) })
+      nonceKey === undefined
+        ? null
+        : new NodeRelay({
+            secret: nonceKey.secret,
+            node: options.node ?? null,
+            local: to => this.#localOf(to),
+            connectionTo: to => this.#connectionTo(to),
+          })
     this.#locator = new Locator({
       names: options.names,
       reach: this.#reach,
@@ -135,6 +146,7 @@ export class SipEndpoint {
       name: options.productName,
       local: to => this.#localOf(to),
       random: () => randomHex(10),
+      ...(this.#relay === null ? {} : { tagMark: this.#relay.tagMark }),
       ...(options.sessionExpiresS === undefined ? {} : { sessionExpiresS: options.sessionExpiresS }),
       optionsStatus: options.optionsStatus,
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
@@ -370,10 +382,9 @@ export class SipEndpoint {
   passOn(sessionId: string, to: Peer, caller: PassedOn): void {
     const { invite, actions } = this.#agent.handOver(sessionId, performance.now())
     if (invite !== null && this.#relay !== null) {
-      const bytes = this.#relay.passOn(invite, to, caller)
-      this.#send(bytes, to)
+      const { to: sent, bytes } = this.#passOn(invite, to, caller)
       // The caller has our 100, and does not repeat it.
-      if (to.transport === 'udp') setTimeout(() => this.#send(bytes, to), AGAIN_MS).unref()
+      if (sent.transport === 'udp') setTimeout(() => this.#send(bytes, sent), AGAIN_MS).unref()
     }
     this.#perform(actions)
   }
@@ -441,7 +452,9 @@ export class SipEndpoint {
     const now = performance.now()
     this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
     const relayed = this.#relay?.relay(bytes, from) ?? null
+    const replacing = relayed === null ? (this.#relay?.replacing(bytes) ?? null) : null
     if (relayed !== null) this.#relayed(relayed, from, now)
+    else if (replacing !== null) void this.#replaces(replacing, bytes, from)
     else this.#receiveFrom(bytes, from, now)
   }
 
@@ -449,7 +462,28 @@ export class SipEndpoint {
   #relayed({ bytes, to, caller }: Relayed, from: Peer, now: number): void {
     this.#gate.meet(from.host, now)
     if (to !== null) this.#send(bytes, to)
-    if (caller !== undefined) this.#perform(this.#agent.receive(bytes, { isKnown: true, ...from, proxy: caller }, now))
+    if (caller === undefined) return
+    const isKnown = caller.proven !== undefined || this.#gate.isKnown(caller.origin, now)
+    this.#perform(this.#agent.receive(bytes, { ...(isKnown && { isKnown }), ...from, proxy: caller }, now))
+  }
+
+  /** The dialog to be replaced is another node's, which judges the caller too. If that is gone, so is the dialog: the answer is 481. */
+  async #replaces({ request, node }: Replacing, bytes: Uint8Array, from: Peer): Promise<void> {
+    const to = await this.nodeAt(node)
+    if (to === null || to === 'gone') {
+      this.#receiveFrom(bytes, from, performance.now())
+      return
+    }
+    const proxied = this.#proxies.has(from.host) ? this.#proxies.originOf(bytes) : null
+    this.#passOn(askedBy(request, from), to, { origin: proxied ?? from.host })
+  }
+
+  /** Datagrams as datagrams, since their sender repeats them. */
+  #passOn(asked: Asked, { host, port }: Peer, caller: PassedOn): { bytes: Uint8Array; to: Peer } {
+    const to: Peer = { transport: asked.replyTo.transport === 'udp' ? 'udp' : 'tcp', host, port }
+    const bytes = this.#relay!.passOn(asked, to, caller)
+    this.#send(bytes, to)
+    return { bytes, to }
   }
 
   #receiveFrom(bytes: Uint8Array, from: Peer, now: number): void {
@@ -514,6 +548,11 @@ export class SipEndpoint {
     const isClosed = this.#isClosed(wanted)
     const later = isClosed ? this.#flows.after(wanted) : isRequest ? this.#flows.inPlaceOf(wanted) : null
     return later === null || this.#isClosed(later) ? wanted : later
+  }
+
+  #connectionTo(to: Peer): string | null {
+    if (isWebSocket(to)) return this.#webSockets.connectionTo(to)
+    return to.transport === 'udp' ? null : (to.transport === 'tls' ? this.#tls : this.#tcp).connectionTo(to)
   }
 
   #isClosed(to: Peer): boolean {

@@ -131,6 +131,11 @@ export class SipStreams {
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
 
+  /** The open connection to a far end; null: none. */
+  connectionTo({ host, port }: Peer): string | null {
+    return this.#byFarEnd.get(`${host}:${port}`)?.id ?? null
+  }
+
   isOpen(connectionId: string): boolean {
     return this.#connections.has(connectionId)
   }

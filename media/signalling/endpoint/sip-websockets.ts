@@ -163,6 +163,11 @@ export class SipWebSockets {
     }, pingEveryMs)
   }
 
+  /** The open connection to a far end; null: none. */
+  connectionTo(to: Peer): string | null {
+    return this.#connections.get(keyOf(to))?.peer.connectionId ?? null
+  }
+
   isOpen(to: Peer): boolean {
     return this.#connections.has(keyOf(to))
   }

@@ -29,6 +29,12 @@ globalThis.phone = {
     phone.use(inviter, 'calling')
     await inviter.invite()
   },
+  /** Its connection is lost, and it registers over another one. */
+  async comeBack() {
+    await phone.agent.transport.disconnect()
+    await phone.agent.transport.connect()
+    await new Promise(onAccept => phone.registerer.register({ requestDelegate: { onAccept } }))
+  },
   answer: () => phone.session.accept(media),
   bye: () => phone.session.bye(),
   key: digit => phone.session.sessionDescriptionHandler.sendDtmf(digit),

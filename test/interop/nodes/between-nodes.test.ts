@@ -1,31 +1,43 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../../bench/free-port.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { Chromium, missingBrowser } from '../../e2e/browsers/chromium.ts'
-import { hearsSpeech } from '../../e2e/browsers/pages.ts'
+import { hearsSpeech, newMember, startPage } from '../../e2e/browsers/pages.ts'
 import { SipPage } from '../../e2e/browsers/sip-page.ts'
 import { curtain, HEARD_DBOV } from '../../e2e/scene.ts'
 import { suite } from '../../harness.ts'
-import { missingServer, startTwoNodes } from './two-nodes.ts'
+import { doorTo, makeCertificate } from '../peers/doors.ts'
+import { missingServer, startNodes } from './two-nodes.ts'
 
 /** Two nodes that share a PostgreSQL database, with nothing before them: each takes calls for what the other one has. */
 const test = suite('interop/between-nodes')
 const LIMIT = { timeoutMs: 60_000 }
 
-let nodes: [Product, Product]
+let nodes: readonly [Product, Product]
 let site: SipPage
+/** Of the near node. */
+let tlsPort: number
+const dir = mkdtempSync(join(tmpdir(), 'tandem-nodes-'))
 
 test.before(async () => {
   site = await SipPage.serve()
-  if (missingServer() === null)
-    nodes = (await startTwoNodes({ TANDEM_SIP_WS_ORIGINS: site.url, TANDEM_DRAIN_SECONDS: '30' })).nodes
+  if (missingServer() !== null) return
+  const { cert, key } = makeCertificate(dir, ['127.0.0.1'])
+  tlsPort = await freePort()
+  const tls = { TANDEM_SIP_TLS_PORT: String(tlsPort), TANDEM_SIP_TLS_CERT: cert, TANDEM_SIP_TLS_KEY: key }
+  nodes = (await startNodes([tls, {}], { TANDEM_SIP_WS_ORIGINS: site.url, TANDEM_DRAIN_SECONDS: '30' })).nodes
 })
 test.after(async () => {
   for (const node of nodes ?? []) await curtain(node)
   site.close()
+  rmSync(dir, { recursive: true, force: true })
 })
 
 const sharedTest = (sentence: string, run: () => Promise<void>, needed: string | null = null): void => {
@@ -43,6 +55,15 @@ async function memberAt(extension: string): Promise<{ account: Record<string, st
   const number = extension.replace('77', '97')
   await node.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id } })
   return { account, number }
+}
+
+/** A page with sip.js that has registered with a node. */
+async function pageAt(chromium: Chromium, node: Product, { username, password }: Record<string, string>) {
+  const { page } = await chromium.open(site.url)
+  const wsUrl = `ws://127.0.0.1:${node.wsPort}/v1/sip`
+  await page.evaluate(`phone.register(${JSON.stringify({ username, password, wsUrl })})`)
+  await page.waitForFunction('phone.registerer.state === "Registered"')
+  return page
 }
 
 const hears = (node: Product, call: PhoneCall, hz: number): Promise<true> =>
@@ -79,11 +100,7 @@ sharedTest(
     const { account, number } = await memberAt('7703')
     const [near] = nodes
     const chromium = await Chromium.launch()
-    const { page } = await chromium.open(site.url)
-    const { username, password } = account
-    const wsUrl = `ws://127.0.0.1:${nodes[1].wsPort}/v1/sip`
-    await page.evaluate(`phone.register(${JSON.stringify({ username, password, wsUrl })})`)
-    await page.waitForFunction('phone.registerer.state === "Registered"')
+    const page = await pageAt(chromium, nodes[1], account)
     const caller = await Phone.open('caller')
     const givenUp = await caller.dial(number, near.sip)
     await page.waitForFunction('phone.state === "ringing"')
@@ -98,6 +115,73 @@ sharedTest(
     assert.ok(await hearsSpeech(call), 'the caller hears the page')
     await page.evaluate('phone.bye()')
     await call.ended
+    await chromium.close()
+    await caller.close()
+  },
+  missingBrowser(),
+)
+
+sharedTest(
+  'sip.js that has lost its connection to the node in between, and is back, is told that the caller has hung up',
+  async () => {
+    const { account, number } = await memberAt('7705')
+    const [near] = nodes
+    const chromium = await Chromium.launch()
+    const page = await pageAt(chromium, nodes[1], account)
+    const caller = await Phone.open('caller')
+    const calling = caller.dial(number, near.sip)
+    await page.waitForFunction('phone.state === "ringing"')
+    await page.evaluate('phone.answer()')
+    await page.waitForFunction('phone.state === "Established"')
+    const call = await calling
+    assert.is((await call.outcome).status, 200)
+    await page.evaluate('phone.comeBack()')
+    await call.hangup()
+    await page.waitForFunction('phone.state === "Terminated"')
+    await chromium.close()
+    await caller.close()
+  },
+  missingBrowser(),
+)
+
+sharedTest(
+  "the product's softphone page that is connected to one node is rung by callers of the other, and keeps the call when it is reloaded",
+  async () => {
+    const [near, far] = nodes
+    const { userId, token } = await newMember(far)
+    await near.ok('POST', '/inbound_routes', { match: { to: '9710' }, target: { type: 'user', id: userId } })
+    const chromium = await Chromium.launch()
+    const { page, faults } = await startPage(chromium, far, { path: '/softphone', token })
+    await far.until('it has a token for the next time', async () =>
+      (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
+    )
+    const caller = await Phone.open('caller')
+    for (const whoHangsUp of ['caller', 'page']) {
+      const calling = caller.dial('9710', near.sip)
+      await page.waitForSelector('#ringing:not([hidden])')
+      const [busy, other] = [await Phone.open('other'), whoHangsUp === 'caller'] as const
+      if (other) assert.is((await (await busy.dial('9710', near.sip)).outcome).status, 486)
+      await busy.close()
+      await page.click('#accept')
+      await page.waitForSelector('#call:not([hidden])')
+      const call = await calling
+      assert.is((await call.outcome).status, 200)
+      call.say(tone(700))
+      assert.ok(await hearsSpeech(call), 'the caller hears the page')
+      if (whoHangsUp === 'page') {
+        await page.reload()
+        await page.waitForSelector('#call:not([hidden])')
+        assert.ok(await hearsSpeech(call), 'and again, once it is reloaded')
+      }
+      await far.until('the page hears the caller', async () =>
+        Number(await page.evaluate('document.getElementById("heard").value')) > 0.3 ? true : null,
+      )
+      if (whoHangsUp === 'page') await page.click('#leave')
+      else await call.hangup()
+      await page.waitForSelector('#idle:not([hidden])')
+      await call.ended
+    }
+    assert.equal(faults, [])
     await chromium.close()
     await caller.close()
   },
@@ -131,6 +215,118 @@ sharedTest('callers of a conference room meet in it, whichever node they call, o
   await Promise.all([one.close(), other.close()])
 })
 
+sharedTest("a member's phone meets the callers of a conference room at another node, over UDP and TCP", async () => {
+  const [near] = nodes
+  const { account } = await memberAt('7706')
+  const { one, other, first } = await metAt('9804')
+  for (const transport of ['udp', 'tcp'] as const) {
+    const second = await other.call('9804', near.sip, { transport, account: account as never })
+    second.say(tone(1000))
+    await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
+    await second.hangup()
+  }
+  await first.hangup()
+  await Promise.all([one.close(), other.close()])
+})
+
+sharedTest(
+  'a caller over TLS meets the callers of a conference room at another node, and both ends may hang up',
+  async () => {
+    const [near] = nodes
+    const { one, other, first } = await metAt('9805')
+    const named = (message: Buffer) =>
+      Buffer.from(
+        message.toString('latin1').replaceAll(`:${tlsPort};transport=tls`, `:${door.port};transport=tcp`),
+        'latin1',
+      )
+    const door = await doorTo({ host: '127.0.0.1', port: tlsPort }, 'tls', named)
+    for (const whoHangsUp of ['caller', 'room']) {
+      const second = await other.call('9805', { host: '127.0.0.1', port: door.port }, { transport: 'tcp' })
+      second.say(tone(1000))
+      await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
+      if (whoHangsUp === 'caller') await second.hangup()
+      else {
+        const { data } = await near.ok('GET', '/calls?status=in_progress&limit=1')
+        await near.ok('POST', `/calls/${data[0].id}/hangup`)
+      }
+      await second.ended
+    }
+    door.close()
+    await Promise.all([one.close(), other.close()])
+    void first
+  },
+)
+
+sharedTest(
+  'sip.js meets the callers of a conference room at another node',
+  async () => {
+    const [near] = nodes
+    const { account } = await memberAt('7707')
+    const { one, other, first } = await metAt('9806')
+    const chromium = await Chromium.launch()
+    const page = await pageAt(chromium, near, account)
+    await page.evaluate('phone.call("9806")')
+    await page.waitForFunction('phone.state === "Established"')
+    assert.ok(await hearsSpeech(first), 'the room hears the page')
+    await page.waitForFunction('phone.hears().db > -60 && Math.abs(phone.hears().hz - 440) < 30')
+    await page.evaluate('phone.bye()')
+    await near.until(
+      'the page has left',
+      async () => (await first.heard.next(200)).every(s => Math.abs(s) < 100) || null,
+    )
+    await chromium.close()
+    await first.hangup()
+    await Promise.all([one.close(), other.close()])
+  },
+  missingBrowser(),
+)
+
+for (const transport of ['udp', 'tcp'] as const) {
+  sharedTest(
+    `an INVITE with Replaces over ${transport} at another node than that of the dialog takes its place`,
+    async () => {
+      const { account, number } = await memberAt(transport === 'udp' ? '7708' : '7709')
+      const [near, far] = nodes
+      const [phone, desk, caller] = [await Phone.open('phone'), await Phone.open('desk'), await Phone.open('caller')]
+      await phone.register(account as never, far.sip)
+      const calling = caller.dial(number, far.sip)
+      const ringing = await phone.next()
+      ringing.answer()
+      const call = await calling
+      assert.is((await call.outcome).status, 200)
+      call.say(tone(440))
+      await hears(near, ringing, 440)
+      const headers = [['Replaces', ringing.dialog()]] as const
+      const taken = await desk.call('anything', near.sip, { transport, account: account as never, headers })
+      taken.say(tone(1000))
+      await ringing.ended
+      await Promise.all([hears(near, call, 1000), hears(near, taken, 440)])
+      await taken.hangup()
+      await call.ended
+      await Promise.all([phone.close(), desk.close(), caller.close()])
+    },
+  )
+}
+
+sharedTest('a caller who is passed on may give up before the other node has answered', async () => {
+  const [near, far] = nodes
+  const { one, other, first } = await metAt('9807')
+  const { control } = far.pids
+  process.kill(control, 'SIGSTOP')
+  try {
+    const call = await other.dial('9807', near.sip)
+    await near.until('it is passed on', async () =>
+      near.output.includes('another node has the conference room') ? true : null,
+    )
+    call.cancel()
+    assert.is((await call.outcome).status, 487)
+  } finally {
+    process.kill(control, 'SIGCONT')
+  }
+  await first.hangup()
+  await Promise.all([one.close(), other.close()])
+})
+
 sharedTest('a caller joins a conference on a node that drains', async () => {
   const [near, far] = nodes
   const { one, other, first } = await metAt('9802')
@@ -148,24 +344,23 @@ sharedTest('a caller joins a conference on a node that drains', async () => {
   await Promise.all([one.close(), other.close()])
 })
 
-sharedTest('a conference room whose node has died is open at the other one at once', async () => {
-  const { nodes: pair } = await startTwoNodes({ TANDEM_SIP_PROXIES: '127.0.0.0/8' }, '_died')
-  const [near, far] = pair
+sharedTest('a conference room whose node has died is open at one of the others at once', async () => {
+  const started = await startNodes([{}, {}, {}])
+  const [near, next, dying] = started.nodes
   const { id } = await near.ok('POST', '/conference_rooms', { name: 'Dies' })
   await near.ok('POST', '/inbound_routes', { match: { to: '9803' }, target: { type: 'room', id } })
   const [one, other] = [await Phone.open('one'), await Phone.open('other')]
-  const lost = await one.call('9803', far.sip)
+  const lost = await one.call('9803', dying.sip)
   await near.until('the room is open', async () =>
     (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
   )
-  far.kill()
-  const call = await other.dial('9803', near.sip)
-  assert.is((await call.outcome).status, 200)
-  const third = await one.call('9803', near.sip)
-  third.say(tone(440))
-  await hears(near, call, 440)
+  dying.kill()
+  const [first, second] = await Promise.all([one.call('9803', near.sip), other.call('9803', next.sip)])
+  first.say(tone(440))
+  second.say(tone(1000))
+  await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
   await Promise.all([one.close(), other.close()])
-  await curtain(near)
+  for (const node of [near, next]) await curtain(node)
   void lost
 })
 

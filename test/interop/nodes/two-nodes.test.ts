@@ -16,7 +16,7 @@ const EDGE = '127.0.0.6'
 const CARRIER = '127.0.0.9'
 const LIMIT = { timeoutMs: 60_000 }
 
-let nodes: [Product, Product]
+let nodes: readonly [Product, Product]
 let edge: Kamailio
 let shared: string
 
@@ -148,7 +148,11 @@ sharedTest(
 )
 
 sharedTest('each node takes requests about the calls of the other, and hands out their recordings', async () => {
-  for (const [own, other] of [nodes, nodes.toReversed() as typeof nodes]) {
+  const [one, two] = nodes
+  for (const [own, other] of [
+    [one, two],
+    [two, one],
+  ] as const) {
     const [caller, guest] = [await Phone.open('caller'), await Phone.open('guest')]
     const { id: roomId } = await own.ok('POST', '/conference_rooms', { name: 'Here' })
     const { id } = await own.ok('POST', '/calls', { to: caller.uri, room_id: roomId })

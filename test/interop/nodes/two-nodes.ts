@@ -1,4 +1,5 @@
 import pg from 'pg'
+import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { Product } from '../../../bench/product.ts'
 
@@ -17,24 +18,26 @@ export async function query(url: string, statement: string): Promise<pg.QueryRes
   }
 }
 
-/** Two nodes that share a PostgreSQL database of their own, at `url`. */
-export async function startTwoNodes(
+/** Nodes that share a PostgreSQL database of their own, at `url`: one with each of these settings, besides those of all. */
+export async function startNodes<const Own extends readonly Record<string, string>[]>(
+  own: Own,
   env: Record<string, string> = {},
-  suffix = '',
-): Promise<{ nodes: [Product, Product]; url: string }> {
-  const name = `${databases}_${process.pid}${suffix}`
+): Promise<{ nodes: { [N in keyof Own]: Product }; url: string }> {
+  const name = `${databases}_${process.pid}_${databasesMade++}`
   await query(server!, `create database "${name}"`)
   const url = new URL(server!)
   url.pathname = `/${name}`
-  const start = async (): Promise<Product> => {
+  const start = async (settings: Record<string, string>): Promise<Product> => {
     const port = String(await freePort())
-    const own = { TANDEM_HTTP_PORT: port, TANDEM_NODE_URL: `http://127.0.0.1:${port}` }
-    return Product.start({ env: { TANDEM_DATABASE_URL: url.href, ...env, ...own } })
+    const address = { TANDEM_HTTP_PORT: port, TANDEM_NODE_URL: `http://127.0.0.1:${port}` }
+    return Product.start({ env: { TANDEM_DATABASE_URL: url.href, ...env, ...settings, ...address } })
   }
-  const nodes = await Promise.all([start(), start()])
-  await nodes[0].until('the nodes know each other', async () => {
-    const { rows } = await query(url.href, 'select id from nodes where sip is not null')
-    return rows.length === nodes.length ? true : null
-  })
-  return { nodes, url: url.href }
+  const nodes = await Promise.all(own.map(start))
+  const { rows } = await query(url.href, 'select id from nodes where sip is not null')
+  assert.is(rows.length, nodes.length, 'the nodes know each other as soon as they are ready')
+  return { nodes: nodes as { [N in keyof Own]: Product }, url: url.href }
 }
+
+let databasesMade = 0
+
+export const startTwoNodes = (env: Record<string, string> = {}) => startNodes([{}, {}], env)

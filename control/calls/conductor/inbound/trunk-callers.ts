@@ -11,7 +11,8 @@ import { connectionOfAccount } from '../inbound-rows.ts'
 
 /** Calls over connections that authenticate by password. */
 
-export interface TrunkCallerDeps {
+/** What an account's password is checked with. */
+export interface AccountDeps {
   store: Store
   vault: Vault
   now: () => Date
@@ -26,7 +27,7 @@ export const accountOf = async (trx: Trx, { digest, connectionId }: Incoming): P
 
 /** Verifies the digest in parallel to other calls' events, and continues with `then` if it is right. Otherwise media refuses the call. */
 export function judge(
-  deps: TrunkCallerDeps,
+  deps: AccountDeps,
   trx: Trx,
   call: Incoming,
   account: ConnectionRow,
@@ -42,22 +43,28 @@ export function judge(
   })
 }
 
-async function isRight(
-  { store, vault, log, now }: TrunkCallerDeps,
-  { legId, digest, source }: Incoming,
-  account: ConnectionRow,
-  media: MediaPort,
-): Promise<boolean> {
-  const used = digest?.algorithm ?? 'MD5'
-  if (used === 'MD5' && account.inbound_algorithm === 'SHA-256') {
-    await media.request('leg.challenge', { legId, algorithm: 'SHA-256' })
+async function isRight(deps: AccountDeps, call: Incoming, account: ConnectionRow, media: MediaPort): Promise<boolean> {
+  const algorithm = call.digest?.algorithm ?? 'MD5'
+  if (algorithm === 'MD5' && account.inbound_algorithm === 'SHA-256') {
+    await media.request('leg.challenge', { legId: call.legId, algorithm: 'SHA-256' })
     return false
   }
-  const checked = await media.request('leg.check_caller', { legId, ha1: inboundHa1(vault, account, used) })
+  const ha1 = inboundHa1(deps.vault, account, algorithm)
+  return hasProven(deps, call, { ha1, who: { connectionId: account.id } }, media)
+}
+
+/** Whether a caller's digest is right, and used for the first time. Otherwise media refuses the call, or asks again. */
+export async function hasProven(
+  { store, log, now }: Pick<AccountDeps, 'store' | 'log' | 'now'>,
+  { legId, digest, source }: Incoming,
+  { ha1, who }: { ha1: string | null; who: object },
+  media: MediaPort,
+): Promise<boolean> {
+  const checked = await media.request('leg.check_caller', { legId, ha1 })
   if (isFailure(checked)) return false
-  if (!checked.isRight) log.info({ legId, connectionId: account.id, source: source.host }, "a trunk's call was refused")
+  if (!checked.isRight) log.info({ legId, ...who, source: source.host }, 'a call was refused: its password is wrong')
   if (!checked.isRight || digest === null || (await noteUse(store, digest.nonce, now()))) return checked.isRight
-  await media.request('leg.challenge', { legId, algorithm: used, isStale: true })
+  await media.request('leg.challenge', { legId, algorithm: digest.algorithm, isStale: true })
   return false
 }
 

@@ -1,7 +1,7 @@
 import { newId } from '../../../kernel/ids.ts'
 import { BEAT_MS } from '../../../kernel/nodes/heartbeat.ts'
 import { nodeOf } from '../../../kernel/store/node.ts'
-import type { Db } from '../../../kernel/store/store.ts'
+import type { Db, Trx } from '../../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
 import type { InboundRouteRow } from '../../../trunks/tables.ts'
 import type { LegRows } from '../../steps/decide.ts'
@@ -21,16 +21,20 @@ export const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> 
 
 type Leading = Pick<InboundRouteRow, 'target' | 'target_id' | 'organisation_id' | 'livemode'>
 
-/** The other node, alive, that has calls in the room that a route leads to, while this one has none: its callers meet there. */
-export async function elsewhere(db: Db, { target, target_id: id, ...of }: Leading, at: string) {
+/**
+ * The other node, alive and not found `gone`, that has calls in the room that a route leads to, while this one has none: its callers meet
+ * there. In the transaction that writes the call, so that of nodes that ask at once one opens the room.
+ */
+export async function elsewhere(trx: Trx, { target, target_id: id, ...of }: Leading, at: string, gone: string[] = []) {
   if (target !== 'room' || id === null) return undefined
-  const running = forTenant(db, tenantOf(of)).select('calls').where('room_id', '=', id).where('ended_at', 'is', null)
-  const own = running.select('id').where('node_id', '=', nodeOf(db)).limit(1)
+  const running = forTenant(trx, tenantOf(of)).select('calls').where('room_id', '=', id).where('ended_at', 'is', null)
+  const own = running.select('id').where('node_id', '=', nodeOf(trx)).limit(1)
   if ((await own.executeTakeFirst()) !== undefined) return undefined
   const lately = new Date(Date.parse(at) - 3 * BEAT_MS).toISOString()
   // Of two the later one: the former node has died.
   const others = running.innerJoin('nodes', 'nodes.id', 'calls.node_id').where('seen_at', '>', lately)
-  return others.select('nodes.sip').orderBy('calls.id', 'desc').limit(1).executeTakeFirst()
+  const alive = others.where('nodes.id', 'not in', [nodeOf(trx), ...gone])
+  return alive.select(['nodes.id', 'nodes.sip']).orderBy('calls.id', 'desc').limit(1).executeTakeFirst()
 }
 
 const runningSessions = (db: Db, room: RoomKey) =>

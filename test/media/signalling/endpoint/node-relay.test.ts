@@ -10,7 +10,13 @@ const test = suite('media/signalling: relay between nodes')
 const NODE = { host: '10.0.0.2', port: 5060 }
 const PHONE: Peer = { transport: 'ws', host: '192.0.2.9', port: 40_000 }
 const CALLER: Peer = { transport: 'tcp', host: '10.0.0.1', port: 33_333, connectionId: 'c7' }
-const relayOf = (secret: string) => new NodeRelay({ secret, local: () => NODE })
+const relayOf = (secret: string, node = '10.0.0.2:5060') =>
+  new NodeRelay({
+    secret,
+    node,
+    local: () => NODE,
+    connectionTo: ({ port }) => (port === PHONE.port ? 'ws one' : null),
+  })
 const [ours, others] = [relayOf('one secret'), relayOf('another')]
 
 const message = (start: string, fields: string[], body = '') =>
@@ -107,6 +113,60 @@ test('its repeat, CANCEL and ACK follow; the way of one call leads no other to t
     .toString()
     .replace(/branch=z9hG4bK\w/, 'branch=z9hG4bKx')
   assert.equal(ours.relay(Buffer.from(other), CALLER)?.caller, undefined)
+})
+
+test('a request of the node in the call goes over the connection that the phone had when it was called', () => {
+  const [, route] = fieldsNamed(ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)!.bytes, 'Record-Route')
+  const bye = message('BYE sip:b@x.invalid SIP/2.0', [...fieldsOf('BYE', ';tag=2'), `Route: ${route}`])
+  assert.equal(ours.relay(bye, CALLER)?.to, { ...PHONE, connectionId: 'ws one' })
+})
+
+test('a caller that only this node reaches is passed on by way of it, for both its requests and those of the other node', () => {
+  const phone: Peer = { transport: 'tls', host: '192.0.2.9', port: 40_001, connectionId: 'one two#3' }
+  const asked = message('INVITE sip:b@y SIP/2.0', [...fieldsOf('INVITE'), 'Max-Forwards: 70'])
+  const request = parseMessage(asked) as SipRequest
+  const to: Peer = { transport: 'tcp', host: '10.0.0.3', port: 5060 }
+  const invited = { request, topVia: fieldsNamed(asked, 'Via')[0]!, replyTo: phone }
+  const sent = ours.passOn(invited, to, { origin: '192.0.2.9', proven: null })
+  const routes = fieldsNamed(sent, 'Record-Route')
+  const inside = (method: string, order: string[]) =>
+    message(`${method} sip:b@y SIP/2.0`, [...fieldsOf(method, ';tag=2'), `Route: ${order.join(', ')}`])
+  assert.equal(ours.relay(inside('BYE', routes), to)?.to, phone)
+  assert.equal(ours.relay(inside('ACK', routes.toReversed()), phone)?.to, to)
+  const again = ours.relay(asked, phone)
+  assert.equal(fieldsNamed(again!.bytes, 'Record-Route').length, 2)
+})
+
+const replacing = (toTag: string, named = 'Replaces') =>
+  message('INVITE sip:b@y SIP/2.0', [...fieldsOf('INVITE'), `${named}: c9;to-tag=${toTag};from-tag=f`])
+
+test('the tag of a dialog names its node to nodes with the same secret alone', () => {
+  const far = relayOf('one secret', 'far.internal:5070')
+  const tag = `0a1b2c${far.tagMark}`
+  assert.is(ours.replacing(replacing(tag))?.node, 'far.internal:5070')
+  assert.is(ours.replacing(replacing(tag, 'REPLACES'))?.node, 'far.internal:5070')
+  assert.not.ok(Buffer.from(far.tagMark, 'base64url').toString('latin1').includes('internal'))
+  assert.is(far.replacing(replacing(tag)), null, 'its own')
+  assert.is(others.replacing(replacing(tag)), null)
+  for (const forged of [
+    '0a1b2c',
+    '0a1b2c.',
+    `0a1b2c${far.tagMark.slice(0, -1)}`,
+    `0a1b2c${far.tagMark}A.`,
+    '.AAAA'.repeat(9),
+  ])
+    assert.is(ours.replacing(replacing(forged)), null, forged)
+  assert.is(ours.replacing(replacing('no-param;x')), null)
+})
+
+test('a caller whose dialog is at another node is not judged here: what it has proven is for that node to ask', () => {
+  const { request } = ours.replacing(replacing(`0a${relayOf('one secret', '10.0.0.3:5060').tagMark}`))!
+  const caller: Peer = { transport: 'udp', host: '10.0.0.1', port: 5070 }
+  const to: Peer = { transport: 'udp', host: '10.0.0.3', port: 5060 }
+  const invited = { request, topVia: request.headers.get('via')!, replyTo: caller }
+  const sent = ours.passOn(invited, to, { origin: '10.0.0.1' })
+  assert.equal(ours.relay(sent, to)?.caller, { origin: '10.0.0.1' })
+  assert.equal(fieldsNamed(sent, 'Record-Route'), [])
 })
 
 test.run()
