@@ -73,7 +73,7 @@ trunkTest('a wrong password and an account that is none are answered alike, and 
     for (const account of [wrong, unknown]) await (await call('digest-refused', number, { account })).passed()
     assert.equal(await connectionsOfCalls(number), [])
     await product.until('it is logged', async () =>
-      product.output.includes("a trunk's call was refused") ? true : null,
+      product.output.includes('a call was refused: its password is wrong') ? true : null,
     )
     for (const secret of [ACCOUNT.password, 'pbx-berlin', 'nobody-at-all', 'wrong guess']) {
       assert.not.ok(product.output.includes(secret), secret)

@@ -116,12 +116,14 @@ test('its repeat, CANCEL and ACK follow; the way of one call leads no other to t
 })
 
 test('a request of the node in the call goes over the connection that the phone had when it was called', () => {
+  const ours = relayOf('one secret')
   const [, route] = fieldsNamed(ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)!.bytes, 'Record-Route')
   const bye = message('BYE sip:b@x.invalid SIP/2.0', [...fieldsOf('BYE', ';tag=2'), `Route: ${route}`])
   assert.equal(ours.relay(bye, CALLER)?.to, { ...PHONE, connectionId: 'ws one' })
 })
 
 test('a caller that only this node reaches is passed on by way of it, for both its requests and those of the other node', () => {
+  const ours = relayOf('one secret')
   const phone: Peer = { transport: 'tls', host: '192.0.2.9', port: 40_001, connectionId: 'one two#3' }
   const asked = message('INVITE sip:b@y SIP/2.0', [...fieldsOf('INVITE'), 'Max-Forwards: 70'])
   const request = parseMessage(asked) as SipRequest
@@ -129,8 +131,10 @@ test('a caller that only this node reaches is passed on by way of it, for both i
   const invited = { request, topVia: fieldsNamed(asked, 'Via')[0]!, replyTo: phone }
   const sent = ours.passOn(invited, to, { origin: '192.0.2.9', proven: null })
   const routes = fieldsNamed(sent, 'Record-Route')
-  const inside = (method: string, order: string[]) =>
-    message(`${method} sip:b@y SIP/2.0`, [...fieldsOf(method, ';tag=2'), `Route: ${order.join(', ')}`])
+  const inside = (method: string, order: string[]) => {
+    const [via, ...fields] = [...fieldsOf(method, ';tag=2'), `Route: ${order.join(', ')}`]
+    return message(`${method} sip:b@y SIP/2.0`, [`${via}${method}`, ...fields])
+  }
   assert.equal(ours.relay(inside('BYE', routes), to)?.to, phone)
   assert.equal(ours.relay(inside('ACK', routes.toReversed()), phone)?.to, to)
   const again = ours.relay(asked, phone)
