@@ -79,6 +79,7 @@ export class BrowserBoard {
   faults = 0
   readonly #options: BrowserBoardOptions
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
+  /** By ID, or for a page of another node by its link. */
   readonly #browsers = new Map<string, Browser>()
   readonly #kept: KeptCalls
   readonly #lent: LentPages
@@ -169,35 +170,35 @@ export class BrowserBoard {
     for (const { socket } of this.#browsers.values()) socket.close(GOING_AWAY, 'restarting')
   }
 
-  #socketOf(browserId: string, ws: WebSocket, socket: Socket): BrowserSocket {
-    const audio = (): BrowserAudio | null => this.#browsers.get(browserId)?.line?.audio ?? null
+  #socketOf(key: string, ws: WebSocket, socket: Socket): BrowserSocket {
+    const audio = (): BrowserAudio | null => this.#browsers.get(key)?.line?.audio ?? null
     return new BrowserSocket(
       ws,
       socket,
       {
-        text: text => this.#said(browserId, text),
+        text: text => this.#said(key, text),
         pong: (ping, roundTripMs) => audio()?.pong(ping, roundTripMs),
         drained: () => audio()?.drained(),
-        closed: code => this.#closed(browserId, code),
+        closed: code => this.#closed(key, code),
       },
       this.#options.now,
     )
   }
 
-  #closed(browserId: string, code: number): void {
-    const browser = this.#browsers.get(browserId)
+  #closed(key: string, code: number): void {
+    const browser = this.#browsers.get(key)
     if (browser === undefined) return
-    this.#browsers.delete(browserId)
+    this.#browsers.delete(key)
     const reason = code === ABNORMAL ? 'rtp_timeout' : 'caller_hangup'
     const { line } = browser
     if (line !== null && !this.#kept.keep(line, code, reason)) void this.#finish(line, reason, null)
     this.#lent.left(browser, code)
     this.counters.messagesRefused += browser.socket.refused
-    if (!browser.isElsewhere) this.#emit('browser.closed', { browserId, forGood: code === NORMAL })
+    if (!browser.isElsewhere) this.#emit('browser.closed', { browserId: browser.id, forGood: code === NORMAL })
   }
 
-  #said(browserId: string, text: string): void {
-    const browser = this.#browsers.get(browserId)
+  #said(key: string, text: string): void {
+    const browser = this.#browsers.get(key)
     if (browser === undefined) return
     try {
       this.#read(browser, text)
@@ -351,8 +352,10 @@ export class BrowserBoard {
     if (linked === 'gone') return undefined
     const { ws, socket, facts } = linked
     const known = { id: browserId, as: 'phone' as const, ...facts, isElsewhere: true }
-    const browser = newBrowser(known, this.#socketOf(browserId, ws, socket))
-    this.#browsers.set(browserId, browser)
+    // A link is of one call: that of the page's last one may still be closing.
+    const key = `${browserId} ${legId}`
+    const browser = newBrowser(known, this.#socketOf(key, ws, socket))
+    this.#browsers.set(key, browser)
     return browser
   }
 

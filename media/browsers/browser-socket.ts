@@ -16,7 +16,7 @@ export interface BrowserSocketEvents {
   closed(code: number): void
 }
 
-/** An accepted call WebSocket as what a stream is sent on, with the pings that find a page that is gone. */
+/** A call WebSocket, or the link to the node that has it, as what a stream is sent on, with the pings that find a page that is gone. */
 export class BrowserSocket implements Wire {
   /** Messages that were no text. */
   refused = 0
@@ -68,7 +68,7 @@ export class BrowserSocket implements Wire {
     }, PONG_WITHIN_MS)
   }
 
-  /** The caller may write to `text` afterwards: a server does not mask, so `ws` would pass these very bytes on to the socket. */
+  /** The caller may write to `text` afterwards: `ws` would pass these very bytes on to the socket, or mask them in place. */
   send(text: Buffer): void {
     if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(Buffer.from(text), TEXT, this.#sent)
   }
@@ -91,7 +91,7 @@ export class BrowserSocket implements Wire {
   ping(): number {
     this.#ping.writeUInt32BE(++this.#pings)
     this.#pingedAt = this.#now()
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.ping(this.#ping, false, this.#sent)
+    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.ping(this.#ping, undefined, this.#sent)
     return this.#pings
   }
 

@@ -92,7 +92,7 @@ export class LentPages {
 
   #tell({ page }: Lent, data: RawData): void {
     const text = data as Buffer
-    const isAudio = AUDIO.compare(text, 0, AUDIO.length) === 0
+    const isAudio = AUDIO.compare(text.subarray(0, AUDIO.length)) === 0
     if (!isAudio || (page?.socket.buffered() ?? 0) < MAX_UNSENT_BYTES) page?.socket.send(text)
   }
 
