@@ -21,6 +21,7 @@ const test = suite('interop/between-nodes')
 const LIMIT = { timeoutMs: 60_000 }
 
 let nodes: readonly [Product, Product]
+let addNode: () => Promise<Product>
 let site: SipPage
 /** Of the near node. */
 let tlsPort: number
@@ -32,7 +33,9 @@ test.before(async () => {
   const { cert, key } = makeCertificate(dir, ['127.0.0.1'])
   tlsPort = await freePort()
   const tls = { TANDEM_SIP_TLS_PORT: String(tlsPort), TANDEM_SIP_TLS_CERT: cert, TANDEM_SIP_TLS_KEY: key }
-  nodes = (await startNodes([tls, {}], { TANDEM_SIP_WS_ORIGINS: site.url, TANDEM_DRAIN_SECONDS: '30' })).nodes
+  const started = await startNodes([tls, {}], { TANDEM_SIP_WS_ORIGINS: site.url, TANDEM_DRAIN_SECONDS: '30' })
+  nodes = started.nodes
+  addNode = started.addNode
 })
 test.after(async () => {
   for (const node of nodes ?? []) await curtain(node)
@@ -320,6 +323,25 @@ sharedTest('a caller who is passed on may give up before the other node has answ
   await Promise.all([one.close(), other.close()])
 })
 
+sharedTest('a conference room whose node has died is open at one of the others at once', async () => {
+  const dying = await addNode()
+  const [near, next] = nodes
+  const { id } = await near.ok('POST', '/conference_rooms', { name: 'Dies' })
+  await near.ok('POST', '/inbound_routes', { match: { to: '9803' }, target: { type: 'room', id } })
+  const [one, other] = [await Phone.open('one'), await Phone.open('other')]
+  const lost = await one.call('9803', dying.sip)
+  await near.until('the room is open', async () =>
+    (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
+  )
+  dying.kill()
+  const [first, second] = await Promise.all([one.call('9803', near.sip), other.call('9803', next.sip)])
+  first.say(tone(440))
+  second.say(tone(1000))
+  await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
+  await Promise.all([one.close(), other.close()])
+  void lost
+})
+
 sharedTest('a caller joins a conference on a node that drains', async () => {
   const [near, far] = nodes
   const { one, other, first } = await metAt('9802')
@@ -335,26 +357,6 @@ sharedTest('a caller joins a conference on a node that drains', async () => {
   await second.hangup()
   await stopped
   await Promise.all([one.close(), other.close()])
-})
-
-sharedTest('a conference room whose node has died is open at one of the others at once', async () => {
-  const started = await startNodes([{}, {}, {}])
-  const [near, next, dying] = started.nodes
-  const { id } = await near.ok('POST', '/conference_rooms', { name: 'Dies' })
-  await near.ok('POST', '/inbound_routes', { match: { to: '9803' }, target: { type: 'room', id } })
-  const [one, other] = [await Phone.open('one'), await Phone.open('other')]
-  const lost = await one.call('9803', dying.sip)
-  await near.until('the room is open', async () =>
-    (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
-  )
-  dying.kill()
-  const [first, second] = await Promise.all([one.call('9803', near.sip), other.call('9803', next.sip)])
-  first.say(tone(440))
-  second.say(tone(1000))
-  await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
-  await Promise.all([one.close(), other.close()])
-  for (const node of [near, next]) await curtain(node)
-  void lost
 })
 
 test.run()
