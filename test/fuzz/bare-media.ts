@@ -136,6 +136,8 @@ export class BareMedia {
       sipHosts: [HOST],
       sipPort,
       sipTls: null,
+      nonceSecret: 'fuzz',
+      node: null,
       stir: { signing: null, anchorsFile: null },
       allowedNetworks: [],
       trustedProxies: [],

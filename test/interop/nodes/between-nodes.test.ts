@@ -1,3 +1,4 @@
+// Takes a core: three products and Chromium.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
