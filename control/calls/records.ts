@@ -9,10 +9,10 @@ import type {
 } from '../../media/protocol.ts'
 import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { noteFact } from '../kernel/store/after-commit.ts'
-import { isKnownAbsent, rowBy } from '../kernel/store/compiled.ts'
+import { type Place, rowBy, rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ofTenant, ownedBy, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { credentialsOf } from '../trunks/account.ts'
 import type { CallIdentity, RedirectedFrom } from '../trunks/caller-identity.ts'
@@ -80,8 +80,8 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   if (changed.answered_at != null) await countAnswer(trx, tenant, call)
   if (changed.ended_at != null) await countEnd(trx, tenant, call)
   if (Object.keys(decision.participant).length > 0) await writeLeg(trx, tenant, participant.id, decision.participant)
-  const isAlone = changed.ended_at == null || isKnownAbsent(trx, 'rings', { call_id: call.id })
-  const others = isAlone ? [] : (await legsOf(trx, call)).filter(({ id }) => id !== participant.id)
+  const legs = changed.ended_at == null ? [] : await legsOf(trx, call)
+  const others = legs.filter(({ id }) => id !== participant.id)
   for (const type of decision.events) {
     const ofParticipant = type.startsWith('conference.participant.')
     const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant, ...others])
@@ -256,13 +256,12 @@ export async function endSession(
 }
 
 /** The legs of a call, or of a conference session. */
-export const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
-  forTenant(db, tenantOf(call))
-    .select('participants')
-    .selectAll()
-    .where(call.kind === 'conference' ? 'session_call_id' : 'call_id', '=', call.id)
-    .orderBy('id')
-    .execute()
+export function legsOf(db: Db, call: CallRow): Promise<ParticipantRow[]> {
+  const by = call.kind === 'conference' ? 'session_call_id' : 'call_id'
+  const build = (place: Place) =>
+    ofTenant(db, 'participants', place).selectAll().where(by, '=', place('call')).orderBy('id')
+  return rowsOf(db, `all legs by ${by}`, build, { call: call.id, ...valuesOf(tenantOf(call)) })
+}
 
 /** The participants' own calls, by their IDs. */
 export async function callsOf(

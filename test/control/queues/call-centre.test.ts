@@ -77,6 +77,8 @@ test("the figures count each leg of a call once, and `call.ended` shows every le
   world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   const phone = world.legOf(ann)!.legId
+  // Nobody is rung for the call any more.
+  await world.setStatus(ann, 'offline')
   world.media.hangUp(phone, 'rtp_timeout')
   await world.settle()
   world.media.hangUp(caller)
