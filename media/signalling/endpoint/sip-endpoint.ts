@@ -29,6 +29,7 @@ import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
+import { probeNode } from './node-probe.ts'
 import { NodeRelay, type PassedOn, type Relayed, type Replacing } from './node-relay.ts'
 import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
@@ -43,8 +44,6 @@ import { type SipUpgrade, SipWebSockets } from './sip-websockets.ts'
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 /** A TLS handshake may take this long [ms]. */
 const HANDSHAKE_MS = 10_000
-/** A node that lives accepts a connection within this [ms]. */
-const NODE_MS = 1000
 /** After this time a datagram to another node may be lost [ms]. */
 const AGAIN_MS = 500
 
@@ -370,12 +369,9 @@ export class SipEndpoint {
     const named = parseHostPort(node)
     const [peer] = 'error' in named ? [] : await this.locate({ transport: 'tcp', ...named })
     if (peer === undefined) return null
-    const socket = connect({ host: peer.host, port: peer.port, ...this.#from(peer), timeout: NODE_MS })
-    return new Promise<Peer | 'gone' | null>(resolve => {
-      socket.once('connect', () => resolve(peer))
-      socket.once('timeout', () => resolve(null))
-      socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED' ? 'gone' : null))
-    }).finally(() => socket.destroy())
+    const found = await probeNode({ host: peer.host, port: peer.port, ...this.#from(peer) })
+    if (found === 'alive') return peer
+    return found === 'gone' ? 'gone' : null
   }
 
   /** Leaves an unanswered call to another node, which answers its INVITE. */
