@@ -6,7 +6,7 @@ import { GRACE_MS, RINGING_GRACE_MS } from './kept-calls.ts'
 import type { PageFacts } from './page-links.ts'
 
 const NORMAL = 1000
-/** Audio for a page that takes no more than this waits for nobody [bytes]. */
+/** Audio for a page, or for the other node, is dropped where so much waits already [bytes]. */
 const MAX_UNSENT_BYTES = 32 * 1024
 /** Begins a message that carries audio. */
 const AUDIO = Buffer.from('{"event":"media"')
@@ -56,7 +56,7 @@ export class LentPages {
     const lent = this.#of(page)
     if (lent === undefined) return
     lent.isAccepted ||= event === 'accept'
-    lent.link.send(text)
+    if (event !== 'media' || lent.link.bufferedAmount < MAX_UNSENT_BYTES) lent.link.send(text)
   }
 
   /** A page has closed with this code. One that may come back is waited for, as in a call of this node. */

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import WebSocket from 'ws'
+import { parseObject } from '../streams/said-messages.ts'
 import type { Browser } from './browser.ts'
 
 /** Where a node asks another one for a page that is connected there. */
@@ -62,7 +63,12 @@ export class PageLinks {
       })
       ws.once('error', () => resolve('gone'))
       ws.once('close', () => resolve('gone'))
-      ws.once('message', data => resolve({ ws, socket: socket!, facts: JSON.parse(String(data)) as PageFacts }))
+      ws.once('message', data => {
+        const facts = parseObject(String(data)) as PageFacts | null
+        if (facts !== null) return resolve({ ws, socket: socket!, facts })
+        resolve('gone')
+        ws.terminate()
+      })
     })
   }
 
