@@ -28,9 +28,9 @@ export interface Peer {
   publicOnly?: boolean
   /**
    * It is a trusted proxy. `origin`: the sender it names, null: it names none. `proven`: it is a node of ours, which has passed the INVITE on,
-   * and this is the account that the caller has proven there; null: none.
+   * and this is the account that the caller has proven there; null: none. `joins`: the node itself calls, for this account's transfer.
    */
-  proxy?: { origin: string | null; proven?: string | null }
+  proxy?: { origin: string | null; proven?: string | null; joins?: true }
   /** The owner knows this peer (a trunk, a registered phone): capacity is reserved for it when strangers flood us. */
   isKnown?: boolean
 }

@@ -92,6 +92,7 @@ export class CommandTable {
       'leg.refer_answer': request => this.#options.switchboard.transfers.answer(request),
       'leg.refer_notify': request => this.#options.switchboard.transfers.notify(request),
       'leg.refer_bridge': request => this.#options.switchboard.transfers.bridge(request),
+      'leg.refer_join': request => this.#options.switchboard.transfers.join(request),
       'leg.refer': request => this.#options.switchboard.transfers.refer(request),
       'leg.replace': request => this.#options.switchboard.replace(request),
       'leg.hangup': request => this.hangup(request),

@@ -25,8 +25,8 @@ export interface Events {
     to: SipParty
     from: SipParty
     source: { host: string }
-    /** Another node has passed it on by `leg.pass_on`. */
-    passedOn?: { proven?: string }
+    /** Another node has passed it on by `leg.pass_on`; or with `joins` it calls, by `leg.refer_join`, for a member who leaves both calls. */
+    passedOn?: { proven?: string; joins?: true }
     /** The registration whose contact was called: the To header, not the Request-URI, says which number. */
     connectionId?: string
     /** Call-ID header, for the operator's logs. */
@@ -39,23 +39,23 @@ export interface Events {
     identity?: ClaimedIdentity
   }
   /**
-   * The far end wants its party called elsewhere (REFER): `leg.refer_answer` or `leg.refer_bridge` follows within 4 s, else 503.
-   * `replaces`: in the place of a dialog, of this leg of ours or of one elsewhere.
+   * The far end wants its party called elsewhere (REFER): `leg.refer_answer`, `leg.refer_bridge` or `leg.refer_join` follows within 4 s,
+   * else 503. `replaces`: in the place of a dialog, of this leg of ours or of one elsewhere; `atNode`: of another node of ours.
    */
   'leg.refer_asked': {
     legId: string
     referId: string
     to: SipParty
-    replaces: { legId: string | null; dialog: string } | null
+    replaces: { legId: string | null; dialog: string; atNode?: true } | null
   }
-  /** How `leg.refer` or `leg.refer_bridge` gets on, as a SIP status of the target; 408: nothing was told in time. */
+  /** How `leg.refer`, `leg.refer_bridge` or `leg.refer_join` gets on, as a SIP status of the target; 408: nothing was told in time. */
   'leg.refer_progress': { legId: string; referId: string; sipCode: number; isOver: boolean }
   /**
    * The far end names other targets (3xx), if those are followed. `leg.redirect_answer` says within 4 s which may be called; otherwise
    * none is. Most preferred first.
    */
   'leg.redirected': { legId: string; redirectId: string; to: SipParty[]; connectionId: string | null }
-  /** Somebody else is the leg's far end from now on, after `leg.refer_bridge`. */
+  /** Somebody else is the leg's far end from now on, after `leg.refer_bridge` or `leg.refer_join`. */
   'leg.replaced': { legId: string; by: SipParty; connectionId?: string }
   /** The call now goes over this connection, after another one did not accept it. */
   'leg.routed': { legId: string; connectionId: string }

@@ -124,7 +124,7 @@ export class CallsIn {
       to: line.to,
       from: line.from,
       source: { host: originOf(event.peer) },
-      ...(event.peer.proxy?.proven === undefined ? {} : { passedOn: provenOf(event.peer.proxy.proven) }),
+      ...passedOnBy(event.peer),
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
       ...replacedBy(this.#lines, event.replaces),
@@ -436,7 +436,12 @@ interface DescribedCall {
 const audioEndOf = (peer: Peer): { host: string; local?: string } =>
   peer.proxy === undefined || peer.proxy.origin === null ? peer : { host: peer.proxy.origin }
 
-const provenOf = (proven: string | null): { proven?: string } => (proven === null ? {} : { proven })
+/** What another node says of a caller; empty: none has passed it on. */
+function passedOnBy({ proxy }: Peer): Pick<Events['leg.incoming'], 'passedOn'> {
+  if (proxy?.proven === undefined) return {}
+  const { proven, joins } = proxy
+  return { passedOn: { ...(proven === null ? {} : { proven }), ...(joins === undefined ? {} : { joins }) } }
+}
 
 /** The leg that the call is to replace. */
 function replacedBy(lines: Lines, sessionId: string | undefined): { replaces?: string } {

@@ -1,6 +1,6 @@
 import type { HeaderFields, UaEvent } from '../../sip/user-agent.ts'
 import { newUlid } from '../protocol/chance.ts'
-import type { Failure, Reply, Request } from '../protocol.ts'
+import type { DialTarget, Failure, Reply, Request, ToneSource } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { userToUserOf } from './invitation.ts'
 import { isOver, type Line, partyOf } from './line.ts'
@@ -15,6 +15,10 @@ interface Asked {
   line: Line
   /** As the user agent knows it. */
   sipId: string
+  /** Whom it names, a URI. */
+  to: string
+  /** The dialog that it names, if that is another node's (`host:port`). */
+  elsewhere: { node: string; dialog: string } | null
   /** URI of the requester, if others may know it; null: not stated. */
   referredBy: string | null
   /** User-to-user information for who is called. */
@@ -62,17 +66,20 @@ export class Transfers {
   asked(line: Line, { referId: sipId, to, replaces, referredBy, userToUser }: Of<'refer'>): void {
     const referId = `xfer_${newUlid()}`
     const timer = setTimeout(() => this.#answer(referId, 503), DECISION_MS)
-    const known = { referredBy: line.isPrivate ? null : referredBy, said: userToUserOf(userToUser), unsay: null }
-    this.#asked.set(referId, { line, sipId, ...known, timer })
-    const { lines } = this.#options
+    const { lines, sip } = this.#options
     const named = replaces === null || replaces.sessionId === null ? undefined : lines.ofSession(replaces.sessionId)
     const { callId, toTag, fromTag, earlyOnly } = replaces ?? {}
     const dialog = `${callId};to-tag=${toTag};from-tag=${fromTag}${earlyOnly === true ? ';early-only' : ''}`
+    const node = toTag === undefined ? null : sip().nodeOf(toTag)
+    const elsewhere = node === null ? null : { node, dialog }
+    const known = { referredBy: line.isPrivate ? null : referredBy, said: userToUserOf(userToUser), unsay: null }
+    this.#asked.set(referId, { line, sipId, to, elsewhere, ...known, timer })
+    const atNode = elsewhere === null ? {} : { atNode: true as const }
     lines.emit('leg.refer_asked', {
       legId: line.legId,
       referId,
       to: partyOf(to),
-      replaces: replaces === null ? null : { legId: named?.legId ?? null, dialog },
+      replaces: replaces === null ? null : { legId: named?.legId ?? null, dialog, ...atNode },
     })
   }
 
@@ -112,9 +119,39 @@ export class Transfers {
     this.#options.sip().do((agent, now) => agent.notifyRefer(asked.sipId, status, now))
   }
 
-  /** Accepts it, and calls the target in place of the requester. */
+  /** Accepts it, and calls the target. */
   bridge(request: Request<'leg.refer_bridge'>): Reply<'leg.refer_bridge'> | Failure {
-    const { legId, referId, target, alternatives = [], timeoutS, ringback } = request
+    const { target, alternatives = [], ringback } = request
+    return this.#callFor(request, () => [target, ...alternatives], ringback)
+  }
+
+  /** Accepts it, and takes the place of the dialog of another node that it names. */
+  join(request: Request<'leg.refer_join'>): Reply<'leg.refer_join'> | Failure {
+    return this.#callFor(request, ({ line, to, elsewhere }) => {
+      if (elsewhere === null) return []
+      const { node, dialog } = elsewhere
+      const route = this.#options.sip().joinRoute(node, dialog, request.account)
+      const other = line.direction === 'outbound' ? line.from : line.to
+      const target: DialTarget = {
+        uri: to.replace(/^sips:/i, 'sip:'),
+        from: { uri: other.uri },
+        hosts: [],
+        publicOnly: false,
+        credentials: null,
+        codecs: line.codecs,
+        srtp: 'optional',
+        replaces: dialog,
+      }
+      return route === null ? [] : [{ ...target, route: [route] }]
+    })
+  }
+
+  /** Accepts it, and calls in place of the requester. */
+  #callFor(
+    { legId, referId, timeoutS }: Pick<Request<'leg.refer_bridge'>, 'legId' | 'referId' | 'timeoutS'>,
+    targetsOf: (asked: Asked) => DialTarget[],
+    ringback?: ToneSource,
+  ): Failure | Record<string, never> {
     const asked = this.#asked.get(referId)
     if (asked === undefined || asked.line.legId !== legId) return notAsked(referId)
     // It is under way.
@@ -123,7 +160,7 @@ export class Transfers {
     if (isOver(line) || line.state !== 'answered') return notFound(legId)
     this.#answer(referId, 202)
     const by = referredBy === null ? {} : { referredBy: `<${referredBy}>` }
-    const targets = [target, ...alternatives].map(one => ({ ...one, ...by }))
+    const targets = targetsOf(asked).map(one => ({ ...one, ...by }))
     this.#options.replacing.call(line, { targets, timeoutS, ringback, said }, sipCode => {
       this.#notify(referId, sipCode)
       this.#options.lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: sipCode >= 200 })

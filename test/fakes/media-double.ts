@@ -41,6 +41,13 @@ const withLeg =
     return act(leg, body, model) ?? snapshotOf(leg)
   }
 
+function bridged(model: MediaModel, { referId }: { referId: string }): Failure | Record<string, never> {
+  const refer = model.refers.get(referId)
+  if (refer === undefined) return notFound(referId)
+  refer.accepted = true
+  return {}
+}
+
 const recording = (model: MediaModel, { recordingId }: { recordingId: string }) =>
   model.recordings.has(recordingId) ? {} : notFound(recordingId)
 
@@ -107,12 +114,8 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     if (sipCode >= 200) model.refers.delete(referId)
     return {}
   },
-  'leg.refer_bridge': (model, { referId }) => {
-    const refer = model.refers.get(referId)
-    if (refer === undefined) return notFound(referId)
-    refer.accepted = true
-    return {}
-  },
+  'leg.refer_bridge': bridged,
+  'leg.refer_join': bridged,
   'leg.refer': (model, { legId, referId }) => {
     if (!model.legs.has(legId)) return notFound(legId)
     model.refers.set(referId, { legId, accepted: true })

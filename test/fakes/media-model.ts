@@ -197,7 +197,7 @@ export class MediaModel {
   }
 
   /** A party transfers the other one by REFER. @returns the ID of the REFER */
-  refer(legId: string, to: string, replaces: { legId: string | null; dialog: string } | null = null): string {
+  refer(legId: string, to: string, replaces: Events['leg.refer_asked']['replaces'] = null): string {
     const referId = `xfer_${++this.#referred}_${legId}`
     this.refers.set(referId, { legId, accepted: false })
     this.emit('leg.refer_asked', { legId, referId, to: partyOf(to), replaces })

@@ -113,6 +113,7 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
   'leg.redirect_answer': { legId, redirectId: 'redir_1', to: ['sip:b@127.0.0.1'], reason: 'redirect_refused' },
   'leg.refer_answer': { legId, referId: 'xfer_1', sipCode: 202 },
   'leg.refer_notify': { legId, referId: 'xfer_1', sipCode: 180 },
+  'leg.refer_join': { legId, referId: 'xfer_1', account: 'live-1', timeoutS: 1 },
   'leg.refer_bridge': {
     legId,
     referId: 'xfer_1',

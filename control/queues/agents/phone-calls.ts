@@ -82,7 +82,7 @@ export class PhoneCalls {
       await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected' })
       return
     }
-    if (replaces !== undefined) return takeMembersCall(this.#deps, media, { tenant, userId: user.id, legId, replaces })
+    if (replaces !== undefined) return takeMembersCall(this.#deps, media, { tenant, userId: user.id, call, replaces })
     const device = { kind: 'leg' as const, legId }
     const isAnonymous = wantsPrivacy(identity) || isNobody(call.from)
     const placing = { tenant, user, device, dialled: to.user, isAnonymous, gone }

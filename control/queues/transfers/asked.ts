@@ -14,6 +14,7 @@ import { destinationOf, partyAt } from '../destinations.ts'
 import { ASIDE, isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
 import type { RingRow } from '../tables.ts'
 import { carryOut } from './carry-out.ts'
+import { leavable } from './leaving.ts'
 import { followedBy } from './out.ts'
 import { insertTransfer } from './records.ts'
 import type { CallTransferRow, Plan } from './tables.ts'
@@ -88,6 +89,12 @@ async function planOfMember(
   if (replaces !== null && replaces.legId !== null) {
     return planOfJoin(trx, tenant, { userId: user.id, leg, otherLegId: replaces.legId })
   }
+  if (replaces?.atNode === true) {
+    const left = await leavable(trx, tenant, user.id, leg.id)
+    const account = await forTenant(trx, tenant).find('sip_credentials', user.id)
+    if (typeof left === 'number' || account === undefined) return { status: 603 }
+    return { kind: 'bridge', to: asked.to.user, replaces: replaces.dialog, account: account.username }
+  }
   const dialled = { to: asked.to, from: partyAt(user.extension ?? user.id, deps.sipHost), at: new Date(at) }
   const found = await destinationOf({ db: trx, sipHost: deps.sipHost, vault: deps.vault }, tenant, user, dialled)
   if ('failure' in found) return { status: found.failure === 'capacity' ? 503 : 404 }
@@ -132,7 +139,7 @@ async function planOfTrunk(
   if (connection === undefined || connection.transfers === 'refuse') return { status: 603 }
   if (connection.enabled === 0 || connection.host === null || to.user === '') return { status: 403 }
   // Joining two calls of a far end would connect two of our parties, who have not asked for that.
-  if (replaces !== null && replaces.legId !== null) return { status: 603 }
+  if (replaces !== null && (replaces.legId !== null || replaces.atNode === true)) return { status: 603 }
   if (await isPaused(trx, tenant, leg.call_id)) return { status: 603 }
   if ((await legProblem(trx, tenant, at)) !== null) return { status: 503 }
   const other = connection.transfers === 'follow' && replaces === null ? await otherEnd(trx, tenant, leg) : undefined

@@ -44,9 +44,10 @@ async function bridge(
   { store, vault }: CallCentreParts,
   media: MediaPort,
   row: CallTransferRow,
-  { to, replaces }: Extract<Plan, { kind: 'bridge' }>,
+  { to, replaces, account }: Extract<Plan, { kind: 'bridge' }>,
 ): Promise<object> {
   const { leg_id: legId, id: referId } = row
+  if (account !== undefined) return media.request('leg.refer_join', { legId, referId, account, timeoutS: TIMEOUT_S })
   const scoped = forTenant(store.db, tenantOf(row))
   const leg = await scoped.find('participants', legId)
   const connection = await scoped.find('connections', leg?.connection_id ?? '')

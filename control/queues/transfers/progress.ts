@@ -6,8 +6,10 @@ import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentreParts } from '../deps.ts'
+import { ringsOf } from '../ringing/rings.ts'
 import { tellCall } from '../targets.ts'
 import { carryOut } from './carry-out.ts'
+import { leave } from './leaving.ts'
 import { pass } from './out.ts'
 import { findTransfer, planOf, transferBegun, transferOver, transferRings } from './records.ts'
 
@@ -26,9 +28,12 @@ export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_prog
   if (sipCode >= 300) return
   const tenant = tenantOf(row)
   const leg = await mainLeg(trx, tenant, row.call_id)
+  const plan = planOf(row)
+  const ring = (await ringsOf(trx, tenant, row.call_id)).find(one => one.leg_id === row.leg_id)
+  if (plan.kind === 'bridge' && plan.account !== undefined && ring !== undefined) await leave(trx, tenant, ring, at)
   await tellCall(trx, tenant, row.call_id, { type: 'call.transferred', at })
   // The far end has connected the two without us.
-  if (planOf(row).kind === 'pass' && leg !== undefined) await hangUpLeg(trx, tenant, leg.id, 'transfer_completed')
+  if (plan.kind === 'pass' && leg !== undefined) await hangUpLeg(trx, tenant, leg.id, 'transfer_completed')
 }
 
 /** Another dialog has replaced the far end of a leg (RFC 3891). */

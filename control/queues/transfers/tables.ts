@@ -38,7 +38,7 @@ export type Plan =
   | { kind: 'lead'; target: { type: 'queue' | 'assistant' | 'flow' | 'room'; id: string } }
   /** Two calls of a member are joined. */
   | { kind: 'join'; otherLegId: string }
-  /** Media calls the target over the same connection, in place of the requester. */
-  | { kind: 'bridge'; to: string; replaces: string | null }
+  /** Media calls the target over the same connection, in place of the requester; with a member's `account`, the node of the dialog. */
+  | { kind: 'bridge'; to: string; replaces: string | null; account?: string }
   /** The far end of this leg is asked to call the target itself. `to`: a URI. */
   | { kind: 'pass'; legId: string; to: string; inPlaceOf: string | null }

@@ -1,8 +1,11 @@
-import { isFailure } from '../../../media/protocol.ts'
+import { type Events, isFailure } from '../../../media/protocol.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { RingPurpose } from '../tables.ts'
+import { tellCall } from '../targets.ts'
+import { leavable, leave } from './leaving.ts'
+import { onReplaced } from './progress.ts'
 
 /** Purposes of rings that a colleague may pick up: calls for the member, not offers of a queue. */
 const PICKED_UP: readonly RingPurpose[] = ['direct', 'transfer', 'referred']
@@ -10,24 +13,38 @@ const PICKED_UP: readonly RingPurpose[] = ['direct', 'transfer', 'referred']
 interface Taking {
   tenant: Tenant
   userId: string
-  /** The phone's call, and the leg whose place it is to take. */
-  legId: string
+  /** The phone's call, or that of the other node which `joins`, and the leg whose place it is to take. */
+  call: Pick<Events['leg.incoming'], 'legId' | 'from' | 'passedOn'>
   replaces: string
 }
 
 /**
  * A member's phone calls with Replaces (RFC 3891): it takes over a call from another phone of the same member, or picks up a call that
- * rings at a colleague.
+ * rings at a colleague. Or a node does for a member who leaves, and its other call takes the place.
  */
-export async function takeMembersCall({ store }: { store: Store }, media: MediaPort, taking: Taking): Promise<void> {
-  const { legId, replaces } = taking
-  const refusal = await store.transaction(trx => claim(trx, taking))
-  if (refusal !== null) {
-    const reason = refusal === 486 ? ('busy' as const) : ('rejected' as const)
-    await media.request('leg.reject', { legId, sipCode: refusal, reason })
+export async function takeMembersCall(
+  { store, now }: { store: Store; now: () => Date },
+  media: MediaPort,
+  taking: Taking,
+): Promise<void> {
+  const { tenant, userId, call, replaces } = taking
+  const { legId, from: by, passedOn } = call
+  const joins = passedOn?.joins === true
+  const left = await store.transaction(trx => (joins ? leavable(trx, tenant, userId, replaces) : claim(trx, taking)))
+  if (typeof left === 'number') {
+    const reason = left === 486 ? ('busy' as const) : ('rejected' as const)
+    await media.request('leg.reject', { legId, sipCode: left, reason })
     return
   }
   const reply = await media.request('leg.replace', { legId: replaces, byLegId: legId })
+  if (left !== null && !isFailure(reply)) {
+    const at = now().toISOString()
+    await store.transaction(async trx => {
+      await onReplaced(trx, { legId: replaces, by })
+      await leave(trx, tenant, left, at)
+      await tellCall(trx, tenant, left.call_id, { type: 'call.transferred', at })
+    })
+  }
   // The dialog has just ended, or was answered elsewhere.
   if (!isFailure(reply) || reply.failure === 'invalid') return
   await media.request('leg.reject', { legId, sipCode: 481, reason: 'not_found' })

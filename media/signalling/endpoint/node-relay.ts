@@ -31,6 +31,8 @@ export interface Relayed {
 export interface PassedOn {
   origin: string
   proven?: string | null
+  /** The other node calls, to join two calls of this account. */
+  joins?: true
 }
 
 /** An INVITE to replace a dialog of another node, and where that takes it, `host:port`. */
@@ -89,6 +91,17 @@ export class NodeRelay {
     return `<sip:${mark}@${bracketed(host)}:${port};transport=${transport === 'udp' ? 'udp' : 'tcp'};lr>`
   }
 
+  /** The Route of an INVITE that takes the place of a dialog at the node that has it, to join two calls of this account. `replaces`: as its Replaces says. */
+  joinRoute({ host, port }: { host: string; port: number }, replaces: string, account: string): string {
+    return `<sip:${this.#mark(['join', replaces, account])}@${bracketed(host)}:${port};transport=tcp;lr>`
+  }
+
+  /** The other node whose dialog has this tag, `host:port`; null: none. */
+  nodeOf(tag: string): string | null {
+    const node = this.tagMark === '' ? null : this.#tags.nodeOf(tag)
+    return node === this.#options.node ? null : node
+  }
+
   /** Null: it is none that is passed on. */
   relay(bytes: Uint8Array, from: Peer): Relayed | null {
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -111,8 +124,8 @@ export class NodeRelay {
     const request = parseMessage(bytes)
     if (request.kind !== 'request' || request.to.tag !== null) return null
     const named = parseReplaces(request.headers.get('replaces') ?? '')
-    const node = named === null ? null : this.#tags.nodeOf(named.toTag)
-    return node === null || node === this.#options.node ? null : { request, node }
+    const node = named === null ? null : this.nodeOf(named.toTag)
+    return node === null ? null : { request, node }
   }
 
   /**
@@ -145,6 +158,7 @@ export class NodeRelay {
     const later = marks.indexOf(null)
     const rest = later < 0 ? [] : route.slice(later)
     if (way[0] === 'call') return this.#here(request, bytes, way, rest)
+    if (way[0] === 'join') return this.#joins(request, bytes, way, from)
     const [kind] = way
     const to = peerOf(way)
     const isNew = request.to.tag === null
@@ -153,6 +167,14 @@ export class NodeRelay {
     const caller = isNew ? callerOf(request, from) : null
     const recorded = caller === null ? [] : [this.#wayBack(caller, to), this.#wayTo(to, caller)]
     return { bytes: this.#forwarded(request, bytes, { from, to, route: rest, recorded }), to }
+  }
+
+  /** Another node calls in the place of this one dialog, and no other. Its ACK and CANCEL have the Route too (RFC 3261 §9.1, §17.1.1.3). */
+  #joins({ method, headers }: SipRequest, bytes: Uint8Array, way: string[], { host: origin }: Peer): Relayed {
+    const [, replaces, proven] = way
+    if (method === 'INVITE' && headers.get('replaces') !== replaces) return { bytes, to: null }
+    const own = edited(bytes, ([start, ...lines]) => [start!, ...without(lines, OF_ROUTE)])
+    return { bytes: own, to: null, caller: { origin, proven: proven!, joins: true } }
   }
 
   /** What another node has passed on is for this one. */

@@ -364,6 +364,18 @@ export class SipEndpoint {
     return { ...target, route: [route], publicOnly: false }
   }
 
+  /** The other node whose dialog has this tag, `host:port`; null: none. */
+  nodeOf(tag: string): string | null {
+    return this.#relay?.nodeOf(tag) ?? null
+  }
+
+  /** The Route to a dialog of another node: see `NodeRelay`. Null: that is no address. */
+  joinRoute(node: string, replaces: string, account: string): string | null {
+    const named = parseHostPort(node)
+    if (this.#relay === null || named === null || 'error' in named) return null
+    return this.#relay.joinRoute({ host: named.host, port: named.port ?? 5060 }, replaces, account)
+  }
+
   /** Where another node takes calls that are passed on, `host:port`. `gone`: nothing listens there; null: it does not answer in time. */
   async nodeAt(node: string): Promise<Peer | 'gone' | null> {
     const named = parseHostPort(node)

@@ -305,6 +305,67 @@ for (const transport of ['udp', 'tcp'] as const) {
   )
 }
 
+sharedTest("a phone's REFER joins its calls of two nodes, in whichever it is asked, and the member is free", async () => {
+  const [near, far] = nodes
+  const [agent, bob] = [await memberAt('7710'), await memberAt('7711')]
+  const [phone, other, caller] = [await Phone.open('agent'), await Phone.open('bob'), await Phone.open('caller')]
+  await phone.register(agent.account as never, far.sip)
+  await other.register(bob.account as never, far.sip)
+  for (const [first, second] of [
+    [near, far],
+    [far, near],
+  ] as const) {
+    for (const isAskedInFirst of [true, false]) {
+      const calling = caller.dial(agent.number, first.sip)
+      const taken = await phone.next()
+      taken.answer()
+      const atCaller = await calling
+      assert.is((await atCaller.outcome).status, 200)
+      atCaller.say(tone(440))
+      await hears(near, taken, 440)
+      assert.is(await taken.hold(), 200)
+      const consulting = phone.call('7711', second.sip, { account: agent.account as never })
+      const atBob = await other.next()
+      atBob.answer()
+      atBob.say(tone(1000))
+      const placed = await consulting
+      await hears(near, placed, 1000)
+      if (isAskedInFirst) taken.refer(`sip:7711@${second.sip.host}`, placed)
+      else placed.refer(`sip:${agent.number}@${first.sip.host}`, taken)
+      await Promise.all([taken.ended, placed.ended])
+      await Promise.all([hears(near, atCaller, 1000), hears(near, atBob, 440)])
+      const { data } = await near.ok('GET', '/calls?status=in_progress')
+      assert.is(data.length, 2, 'both calls go on, none is held')
+      await (isAskedInFirst ? atBob : atCaller).hangup()
+      await Promise.all([atBob.ended, atCaller.ended])
+    }
+  }
+  await Promise.all([phone.close(), other.close(), caller.close()])
+})
+
+sharedTest("a phone's REFER to another node's dialog that nobody else talks on leaves it both calls", async () => {
+  const [near, far] = nodes
+  const { account, number } = await memberAt('7712')
+  const [phone, caller] = [await Phone.open('agent'), await Phone.open('caller')]
+  await phone.register(account as never, far.sip)
+  await near.ok('POST', '/inbound_routes', { match: { to: '9812' }, target: { type: 'echo' } })
+  const calling = caller.dial(number, near.sip)
+  const taken = await phone.next()
+  taken.answer()
+  const atCaller = await calling
+  atCaller.say(tone(440))
+  const placed = await phone.call('9812', far.sip, { account: account as never })
+  taken.refer(`sip:9812@${far.sip.host}`, placed)
+  placed.say(tone(700))
+  await near.until('it has failed', async () => {
+    const { data } = await near.ok('GET', '/events?type=call.transfer.updated&limit=1')
+    return data[0]?.data.object.sip_code === 603 ? true : null
+  })
+  await Promise.all([hears(near, taken, 440), hears(near, placed, 700)])
+  await Promise.all([taken.hangup(), placed.hangup(), atCaller.ended])
+  await Promise.all([phone.close(), caller.close()])
+})
+
 sharedTest('a caller who is passed on may give up before the other node has answered', async () => {
   const [near, far] = nodes
   const { one, other, first } = await metAt('9807')
