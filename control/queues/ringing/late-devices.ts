@@ -25,21 +25,29 @@ export async function joinRing(
   at: string,
   former: readonly Device[] = [],
 ): Promise<void> {
-  const open = forTenant(trx, tenant)
+  const ring = await forTenant(trx, tenant)
     .select('rings')
     .selectAll()
     .where('open_user', '=', userId)
     .where('state', '=', 'ringing')
     // Only the device from which the member dialled is rung.
     .where('purpose', '!=', 'placed')
-  const isReachedByAll = device.kind === 'sip' && device.route !== undefined
-  const ring = await (isReachedByAll ? open : open.where('node_id', '=', nodeOf(trx))).executeTakeFirst()
-  if (ring === undefined) return
+    .executeTakeFirst()
+  const target = ring?.node_id === nodeOf(trx) ? device : await asFromElsewhere(trx, device)
+  if (ring === undefined || target === null) return
   const timeoutS = secondsLeft(ring, at)
   const legs = await legsOfRing(trx, tenant, ring.id)
   if (timeoutS <= 0 || legs.some(leg => [device, ...former].some(one => isOf(leg, one)))) return
   const role = ring.purpose === 'supervise' ? 'supervisor' : 'agent'
-  await insertLeg(trx, tenant, ring, { target: device, role, address: userId, timeoutS, at })
+  await insertLeg(trx, tenant, ring, { target, role, address: userId, timeoutS, at })
+}
+
+/** A device of this node, for calls of other nodes; null: these do not reach it. */
+async function asFromElsewhere(trx: Trx, device: Device): Promise<Device | null> {
+  const at = await trx.selectFrom('nodes').select(['sip', 'ws']).where('id', '=', nodeOf(trx)).executeTakeFirst()
+  if (device.kind === 'browser') return at?.ws == null ? null : device
+  if (device.route !== undefined) return device
+  return at?.sip == null ? null : { ...device, via: { ...device.via, node: at.sip } }
 }
 
 const targetOf = (leg: ParticipantRow): RingTarget => JSON.parse(leg.dial ?? '{}') as RingTarget

@@ -173,4 +173,21 @@ test('a caller whose dialog is at another node is not judged here: what it has p
   assert.equal(fieldsNamed(sent, 'Record-Route'), [])
 })
 
+test('the Route to a dialog lets a node take the place of that dialog, for one account, and of no other', () => {
+  const far = relayOf('one secret', '10.0.0.3:5060')
+  const dialog = `c9;to-tag=0a${far.tagMark};from-tag=f`
+  const asking = (method: string, named: string, route = ours.joinRoute(NODE, dialog, 'live-7')) =>
+    message(`${method} sip:b@y SIP/2.0`, [...fieldsOf(method), `Replaces: ${named}`, `Route: ${route}`])
+  assert.is(ours.nodeOf(`0a${far.tagMark}`), '10.0.0.3:5060')
+  assert.is(far.nodeOf(`0a${far.tagMark}`), null, 'its own')
+  for (const method of ['INVITE', 'ACK', 'CANCEL']) {
+    const taken = far.relay(asking(method, dialog), CALLER)
+    assert.equal(taken?.caller, { origin: CALLER.host, proven: 'live-7', joins: true }, method)
+    assert.equal(fieldsNamed(taken!.bytes, 'Route'), [])
+  }
+  const [stolen, forged] = [asking('INVITE', 'c8;to-tag=x;from-tag=f'), others.joinRoute(NODE, dialog, 'live-7')]
+  assert.equal(far.relay(stolen, CALLER), { bytes: stolen, to: null })
+  assert.is(far.relay(asking('INVITE', dialog, forged), CALLER), null)
+})
+
 test.run()
