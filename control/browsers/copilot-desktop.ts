@@ -21,12 +21,14 @@ const MAX_QUESTION = 1000
 const MAX_VALUE = 2000
 
 type Log = { warn(fields: object, message: string): void }
-type Push = (browserId: string, body: object) => Promise<unknown>
+/** A page, and the other node that it is connected to. */
+type Place = { browserId: string; node?: string }
+type Push = (place: Place, body: object) => Promise<unknown>
 
 const pushBy =
   (media: MediaPort): Push =>
-  (browserId, body) =>
-    media.request('browser.send', { browserId, body: { ...body } })
+  (place, body) =>
+    media.request('browser.send', { ...place, body: { ...body } })
 
 /** An empty list: the whole session is to be sent. */
 interface Told {
@@ -67,9 +69,10 @@ export class CopilotDesktops {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { row, messages } = next
       try {
-        for (const { id } of await pagesOf(this.#db, row, userId)) {
-          if (messages.length === 0) await showWhole(this.#db, this.#push, { browserId: id, userId }, row)
-          for (const message of messages) await this.#push(id, { type: 'copilot_message', message: toMessage(message) })
+        for (const page of await pagesOf(this.#db, row, userId)) {
+          if (messages.length === 0) await showWhole(this.#db, this.#push, page, userId, row)
+          for (const message of messages)
+            await this.#push(page, { type: 'copilot_message', message: toMessage(message) })
         }
       } catch (error) {
         this.#log.warn({ err: error, sessionId: row.id }, 'a desktop could not be told what its copilot tells')
@@ -88,27 +91,22 @@ function add(waiting: Told[], told: Told): void {
   waiting.splice(0, waiting.length, ...[...sessions.values()].map(row => ({ row, messages: [] })))
 }
 
-const pagesOf = (db: Db, row: CopilotSessionRow, userId: string): Promise<BrowserSessionRow[]> =>
-  forTenant(db, tenantOf(row))
-    .select('browser_sessions')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .where('node', '=', nodeOf(db))
-    .execute()
+async function pagesOf(db: Db, row: CopilotSessionRow, userId: string): Promise<Place[]> {
+  const pages = forTenant(db, tenantOf(row)).select('browser_sessions').leftJoin('nodes', 'nodes.id', 'node')
+  const found = await pages.select(['browser_sessions.id', 'node', 'ws']).where('user_id', '=', userId).execute()
+  return found.flatMap(({ id: browserId, node, ws }) =>
+    node === nodeOf(db) ? { browserId } : ws === null ? [] : { browserId, node: ws },
+  )
+}
 
-/** Sends the session, then its messages, oldest first. A desktop without a session any more is told so. */
-async function showWhole(
-  db: Db,
-  push: Push,
-  { browserId, userId }: { browserId: string; userId: string },
-  { id, ...of }: CopilotSessionRow,
-): Promise<void> {
+/** Sends the session, then its messages, oldest first. A desktop of a member without a session any more is told so. */
+async function showWhole(db: Db, push: Push, page: Place, userId: string, { id, ...of }: CopilotSessionRow) {
   const row = await findSession(db, tenantOf(of), id)
   if (row === undefined) return
-  if (row.user_id !== userId) return void (await push(browserId, { type: 'copilot_gone', session_id: id }))
-  await push(browserId, { type: 'copilot_session', session: toSession(row) })
+  if (row.user_id !== userId) return void (await push(page, { type: 'copilot_gone', session_id: id }))
+  await push(page, { type: 'copilot_session', session: toSession(row) })
   for (const message of await toldAgain(db, row)) {
-    await push(browserId, { type: 'copilot_message', message: toMessage(message) })
+    await push(page, { type: 'copilot_message', message: toMessage(message) })
   }
 }
 
@@ -141,7 +139,7 @@ export async function actOnCopilot(
   const tenant = tenantOf(page)
   if (wish.do === undefined) {
     const row = await runningOf(store.db, tenant, page.user_id)
-    if (row !== undefined) await showWhole(store.db, pushBy(media), { browserId: page.id, userId: page.user_id }, row)
+    if (row !== undefined) await showWhole(store.db, pushBy(media), { browserId: page.id }, page.user_id, row)
     return null
   }
   const row = await findSession(store.db, tenant, String(wish.session_id))

@@ -52,7 +52,7 @@ export interface BrowserBoardOptions {
   /** Absent: audio goes over WebSockets alone. */
   ways?: Pick<PageWays, 'answer'>
   /** Absent: pages of other nodes are out of reach. */
-  links?: Pick<PageLinks, 'open'>
+  links?: Pick<PageLinks, 'open' | 'tell'>
   /** Monotonic [ms]. */
   now: () => number
   /** How long the running call of a softphone that is gone is kept, if not as long as usual [ms]. */
@@ -74,7 +74,7 @@ export interface Doors {
  */
 export class BrowserBoard {
   readonly lines = new Map<string, BrowserLine>()
-  readonly counters = { messagesRefused: 0, framesRefused: 0, framesDropped: 0 }
+  readonly counters = { messagesRefused: 0, framesRefused: 0, framesDropped: 0, lentFramesDropped: 0 }
   /** Handlers that threw; each ended its leg. */
   faults = 0
   readonly #options: BrowserBoardOptions
@@ -91,7 +91,7 @@ export class BrowserBoard {
   constructor(options: BrowserBoardOptions) {
     this.#options = options
     this.#kept = new KeptCalls((line, reason) => void this.#finish(line, reason, null), options.graceMs)
-    this.#lent = new LentPages(options.graceMs)
+    this.#lent = new LentPages(this.counters, options.graceMs)
   }
 
   /** The server needs the board's room to exist, so it comes second. */
@@ -139,7 +139,18 @@ export class BrowserBoard {
   lend({ browserId, legId }: AskedPage): ((link: WebSocket) => void) | number {
     const page = this.#browsers.get(browserId)
     if (page === undefined || page.as !== 'phone' || page.isElsewhere) return 404
+    if (legId === null) return link => this.#tellOver(link, page)
     return this.#isBusy(page) ? 409 : link => this.#lent.lend(page, legId, link)
+  }
+
+  /** Another node tells the page something outside of its calls. */
+  #tellOver(link: WebSocket, page: Browser): void {
+    link.send('{}')
+    link.on('error', () => {})
+    link.on('message', data => {
+      if (this.#browsers.get(page.id) === page) page.socket.send(data as Buffer)
+      else link.close(NORMAL)
+    })
   }
 
   #isBusy(page: Browser): boolean {
@@ -158,7 +169,11 @@ export class BrowserBoard {
     return {}
   }
 
-  send({ browserId, body }: Request<'browser.send'>): Reply<'browser.send'> | Failure {
+  async send({ browserId, node, body }: Request<'browser.send'>): Promise<Reply<'browser.send'> | Failure> {
+    if (node !== undefined) {
+      const isTold = await this.#options.links?.tell(node, browserId, controlMessage(body))
+      return isTold === true ? {} : gone(browserId)
+    }
     const browser = this.#browsers.get(browserId)
     if (browser === undefined) return gone(browserId)
     browser.socket.send(controlMessage(body))

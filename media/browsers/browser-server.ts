@@ -13,6 +13,8 @@ import { type DoorRefusal, isSecure, SIP_PATH, type SipDoorOptions, sipRefusal }
 
 /** A longer message closes with 1009 [bytes]. */
 const MAX_MESSAGE_BYTES = 64 * 1024
+/** Other nodes tell pages whole copilot sessions [bytes]. */
+const MAX_LINK_MESSAGE_BYTES = 4 * 1024 * 1024
 /** Limit for connections of one client's network whose token is not verified yet. */
 const MAX_NEWCOMERS = 100
 /** Connections at once, those included that have said nothing yet: they must not take the sockets of calls. Further ones are closed. */
@@ -78,12 +80,8 @@ export class BrowserServer {
   /** By the address that it listens on. */
   readonly #http: readonly { host: string; port: number; server: Server }[]
   readonly #tls: TlsServer[] = []
-  readonly #ws = new WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_MESSAGE_BYTES,
-    perMessageDeflate: false,
-    clientTracking: false,
-  })
+  readonly #ws = webSockets(MAX_MESSAGE_BYTES)
+  readonly #links = webSockets(MAX_LINK_MESSAGE_BYTES)
   readonly #pending = new Map<string, Pending>()
   readonly #connects = new RateLimits(CONNECTS)
   /** Connections that are open, by network. */
@@ -207,7 +205,7 @@ export class BrowserServer {
       return
     }
     this.#newcomers.known(socket as Socket)
-    this.#ws.handleUpgrade(request, socket, head, use)
+    this.#links.handleUpgrade(request, socket, head, use)
   }
 
   #sip(upgrade: Omit<SipUpgrade, 'isSecure'>, network: string): DoorRefusal | null {
@@ -284,6 +282,9 @@ export class BrowserServer {
     this.#pending.clear()
   }
 }
+
+const webSockets = (maxPayload: number): WebSocketServer =>
+  new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false, clientTracking: false })
 
 const UNKNOWN = 404
 const NOT_FOUND = [404, 'resource_missing'] as const

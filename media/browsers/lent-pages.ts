@@ -28,9 +28,11 @@ interface Lent {
 /** Softphones that are connected here and in a call of another node: what each of them says of the call goes there, and what that says goes to the page. */
 export class LentPages {
   readonly #lent = new Set<Lent>()
+  readonly #counters: { lentFramesDropped: number }
   readonly #graceMs: number
 
-  constructor(graceMs = GRACE_MS) {
+  constructor(counters: { lentFramesDropped: number }, graceMs = GRACE_MS) {
+    this.#counters = counters
     this.#graceMs = graceMs
   }
 
@@ -57,6 +59,7 @@ export class LentPages {
     if (lent === undefined) return
     lent.isAccepted ||= event === 'accept'
     if (event !== 'media' || lent.link.bufferedAmount < MAX_UNSENT_BYTES) lent.link.send(text)
+    else this.#counters.lentFramesDropped++
   }
 
   /** A page has closed with this code. One that may come back is waited for, as in a call of this node. */
@@ -94,6 +97,7 @@ export class LentPages {
     const text = data as Buffer
     const isAudio = AUDIO.compare(text.subarray(0, AUDIO.length)) === 0
     if (!isAudio || (page?.socket.buffered() ?? 0) < MAX_UNSENT_BYTES) page?.socket.send(text)
+    else this.#counters.lentFramesDropped++
   }
 
   /** A node that says goodbye has told the page that the call is over. */

@@ -440,8 +440,8 @@ export const COMMANDS = {
       phone: nullable(phoneIdentity),
     }),
   ),
-  /** A message for the page, sent as it is: `{event: "control", …}`. */
-  'browser.send': ok('main', Type.Object({ browserId: id, body: jsonObject })),
+  /** A message for the page, sent as it is: `{event: "control", …}`. `node`: the other node that it is connected to, as in `browserTarget`. */
+  'browser.send': ok('main', Type.Object({ browserId: id, node: Type.Optional(line(300)), body: jsonObject })),
   /**
    * Speaks a short text to nobody. `affinity`: in whose turn. `samples`: 16-bit PCM, little-endian, mono at 8 kHz, in base64. `capacity`: too
    * much is spoken, or no engine can.

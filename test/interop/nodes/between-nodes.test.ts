@@ -5,17 +5,16 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
-import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { Chromium, missingBrowser } from '../../e2e/browsers/chromium.ts'
-import { hearsSpeech, newMember, startPage } from '../../e2e/browsers/pages.ts'
+import { has, hearsSpeech, newMember, startPage } from '../../e2e/browsers/pages.ts'
 import { SipPage } from '../../e2e/browsers/sip-page.ts'
-import { curtain, HEARD_DBOV } from '../../e2e/scene.ts'
-import { suite } from '../../harness.ts'
+import { curtain } from '../../e2e/scene.ts'
+import { missingPrograms, suite } from '../../harness.ts'
 import { doorTo, makeCertificate } from '../peers/doors.ts'
-import { missingServer, startNodes } from './two-nodes.ts'
+import { Sipp } from '../peers/sipp.ts'
+import { hears, missingServer, startNodes, taken } from './two-nodes.ts'
 
 /** Two nodes that share a PostgreSQL database, with nothing before them: each takes calls for what the other one has. */
 const test = suite('interop/between-nodes')
@@ -51,14 +50,16 @@ const sharedTest = (sentence: string, run: () => Promise<void>, needed: string |
 }
 
 /** A member who is called by `97xx`, at whichever node. */
-async function memberAt(extension: string): Promise<{ account: Record<string, string>; number: string }> {
+async function memberAt(
+  extension: string,
+): Promise<{ userId: string; account: Record<string, string>; number: string }> {
   const [node] = nodes
   const { user_id: id } = await node.ok('POST', '/invitations', { email: `m${extension}@example.com`, extension })
   await node.ok('PATCH', `/users/${id}`, { status: 'active' })
   const account = await node.ok('POST', `/users/${id}/sip_credential`)
   const number = extension.replace('77', '97')
   await node.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id } })
-  return { account, number }
+  return { userId: id, account, number }
 }
 
 /** A page with sip.js that has registered with a node. */
@@ -70,8 +71,16 @@ async function pageAt(chromium: Chromium, node: Product, { username, password }:
   return page
 }
 
-const hears = (node: Product, call: PhoneCall, hz: number): Promise<true> =>
-  node.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
+/** A call to this number at the near node, which the page takes. */
+async function takenBy(page: Awaited<ReturnType<typeof pageAt>>, caller: Phone, number: string) {
+  const calling = caller.dial(number, nodes[0].sip)
+  await page.waitForFunction('phone.state === "ringing"')
+  await page.evaluate('phone.answer()')
+  await page.waitForFunction('phone.state === "Established"')
+  const call = await calling
+  assert.is((await call.outcome).status, 200)
+  return call
+}
 
 for (const transport of ['udp', 'tcp'] as const) {
   sharedTest(
@@ -82,12 +91,7 @@ for (const transport of ['udp', 'tcp'] as const) {
       const [phone, caller] = [await Phone.open(`phone-${transport}`), await Phone.open('caller')]
       await phone.register(account as never, { ...far.sip, transport } as never)
       for (const whoHangsUp of ['caller', 'phone']) {
-        const calling = caller.dial(number, near.sip)
-        const ringing = await phone.next()
-        ringing.answer()
-        const call = await calling
-        assert.is((await call.outcome).status, 200)
-        call.say(tone(440))
+        const [call, ringing] = await taken(caller, number, near.sip, phone)
         ringing.say(tone(1000))
         await Promise.all([hears(near, call, 1000), hears(near, ringing, 440)])
         await (whoHangsUp === 'caller' ? call : ringing).hangup()
@@ -110,12 +114,7 @@ sharedTest(
     await page.waitForFunction('phone.state === "ringing"')
     await givenUp.hangup()
     await page.waitForFunction('phone.state === "Terminated"')
-    const calling = caller.dial(number, near.sip)
-    await page.waitForFunction('phone.state === "ringing"')
-    await page.evaluate('phone.answer()')
-    await page.waitForFunction('phone.state === "Established"')
-    const call = await calling
-    assert.is((await call.outcome).status, 200)
+    const call = await takenBy(page, caller, number)
     assert.ok(await hearsSpeech(call), 'the caller hears the page')
     await page.evaluate('phone.bye()')
     await call.ended
@@ -129,16 +128,10 @@ sharedTest(
   'sip.js that has lost its connection to the node in between, and is back, is told that the caller has hung up',
   async () => {
     const { account, number } = await memberAt('7705')
-    const [near] = nodes
     const chromium = await Chromium.launch()
     const page = await pageAt(chromium, nodes[1], account)
     const caller = await Phone.open('caller')
-    const calling = caller.dial(number, near.sip)
-    await page.waitForFunction('phone.state === "ringing"')
-    await page.evaluate('phone.answer()')
-    await page.waitForFunction('phone.state === "Established"')
-    const call = await calling
-    assert.is((await call.outcome).status, 200)
+    const call = await takenBy(page, caller, number)
     await page.evaluate('phone.comeBack()')
     await call.hangup()
     await page.waitForFunction('phone.state === "Terminated"')
@@ -187,6 +180,58 @@ sharedTest(
     await caller.close()
   },
   missingBrowser(),
+)
+
+sharedTest(
+  "what the copilot of a call at another node tells is on the product's softphone page at once, also after the call",
+  async () => {
+    const [near, far] = nodes
+    const { userId, token } = await newMember(far)
+    const stage = { key: 'open', label: 'Opening', checklist: [{ key: 'account', label: 'Account', phrases: ['x'] }] }
+    const fields = [{ key: 'name', label: 'Name', type: 'name' }]
+    const profile = await near.ok('POST', '/copilot_profiles', { name: 'Sales', stages: [stage], fields })
+    const queue = { name: 'Sales', member_user_ids: [userId], copilot_profile_id: profile.id }
+    const { id } = await near.ok('POST', '/queues', queue)
+    await near.ok('POST', '/inbound_routes', { match: { to: '9711' }, target: { type: 'queue', id } })
+    const chromium = await Chromium.launch('silence')
+    const { page, faults } = await startPage(chromium, far, { path: '/softphone', token })
+    await page.selectOption('#status', 'available')
+    const caller = await Phone.open('caller')
+    const call = await caller.call('9711', near.sip)
+    await page.waitForSelector('#ringing:not([hidden])')
+    await page.click('#accept')
+    await page.waitForSelector('#copilot:not([hidden])')
+    const [session] = (await near.ok('GET', '/copilot_sessions?limit=1')).data
+    await near.ok('POST', `/copilot_sessions/${session.id}/fields/name`, { value: 'John Smith' })
+    await has(page, '#field-name', 'John Smith')
+    await page.check('#item-open-account')
+    await near.until('the item is done', async () =>
+      (await near.ok('GET', `/copilot_sessions/${session.id}`)).stages[0].checklist[0].done ? true : null,
+    )
+    await call.hangup()
+    await page.waitForSelector('#hints .summary')
+    assert.equal(faults, [])
+    await chromium.close()
+    await caller.close()
+  },
+  missingBrowser(),
+)
+
+sharedTest(
+  "a text by the API of one node reaches a member's phone that has registered with the other",
+  async () => {
+    const [near, far] = nodes
+    const { userId, account } = await memberAt('7725')
+    const registering = await Sipp.caller('registers', far.sip, { account: account as never, to: account.username! })
+    await registering.passed()
+    const phone = await Sipp.callee('gets-text', { port: registering.port, keys: { text: 'your shift' } })
+    const { id } = await near.ok('POST', '/messages', { to_user_id: userId, text: 'your shift begins' })
+    await phone.passed()
+    await near.until('it is delivered', async () =>
+      (await near.ok('GET', `/messages/${id}`)).status === 'delivered' ? true : null,
+    )
+  },
+  missingPrograms('sipp'),
 )
 
 /** A conference room with this number at every node, in which a caller of the far node waits and is known to the near one. */
@@ -286,82 +331,78 @@ for (const transport of ['udp', 'tcp'] as const) {
       const [near, far] = nodes
       const [phone, desk, caller] = [await Phone.open('phone'), await Phone.open('desk'), await Phone.open('caller')]
       await phone.register(account as never, far.sip)
-      const calling = caller.dial(number, far.sip)
-      const ringing = await phone.next()
-      ringing.answer()
-      const call = await calling
-      assert.is((await call.outcome).status, 200)
-      call.say(tone(440))
+      const [call, ringing] = await taken(caller, number, far.sip, phone)
       await hears(near, ringing, 440)
       const headers = [['Replaces', ringing.dialog()]] as const
-      const taken = await desk.call('anything', near.sip, { transport, account: account as never, headers })
-      taken.say(tone(1000))
+      const instead = await desk.call('anything', near.sip, { transport, account: account as never, headers })
+      instead.say(tone(1000))
       await ringing.ended
-      await Promise.all([hears(near, call, 1000), hears(near, taken, 440)])
-      await taken.hangup()
+      await Promise.all([hears(near, call, 1000), hears(near, instead, 440)])
+      await instead.hangup()
       await call.ended
       await Promise.all([phone.close(), desk.close(), caller.close()])
     },
   )
 }
 
-sharedTest('a phone that registers with one node while its member is rung by a call of the other rings too', async () => {
-  const [near, far] = nodes
-  const { account, number } = await memberAt('7724')
-  const [desk, late, caller] = [await Phone.open('desk'), await Phone.open('late'), await Phone.open('caller')]
-  await desk.register(account as never, near.sip)
-  const calling = caller.dial(number, near.sip)
-  const ringing = await desk.next()
-  ringing.ring()
-  await late.register(account as never, far.sip)
-  const taken = await late.next()
-  taken.answer()
-  const call = await calling
-  assert.is((await call.outcome).status, 200)
-  call.say(tone(440))
-  taken.say(tone(1000))
-  await Promise.all([hears(near, call, 1000), hears(near, taken, 440)])
-  await taken.hangup()
-  await call.ended
-  await Promise.all([desk.close(), late.close(), caller.close()])
-})
+sharedTest(
+  'a phone that registers with one node while its member is rung by a call of the other rings too',
+  async () => {
+    const [near, far] = nodes
+    const { account, number } = await memberAt('7724')
+    const [desk, late, caller] = [await Phone.open('desk'), await Phone.open('late'), await Phone.open('caller')]
+    await desk.register(account as never, near.sip)
+    const calling = caller.dial(number, near.sip)
+    const ringing = await desk.next()
+    ringing.ring()
+    await late.register(account as never, far.sip)
+    const taken = await late.next()
+    taken.answer()
+    const call = await calling
+    assert.is((await call.outcome).status, 200)
+    call.say(tone(440))
+    taken.say(tone(1000))
+    await Promise.all([hears(near, call, 1000), hears(near, taken, 440)])
+    await taken.hangup()
+    await call.ended
+    await Promise.all([desk.close(), late.close(), caller.close()])
+  },
+)
 
-sharedTest("a phone's REFER joins its calls of two nodes, in whichever it is asked, and the member is free", async () => {
-  const [near, far] = nodes
-  const [agent, bob] = [await memberAt('7721'), await memberAt('7722')]
-  const [phone, other, caller] = [await Phone.open('agent'), await Phone.open('bob'), await Phone.open('caller')]
-  await phone.register(agent.account as never, far.sip)
-  await other.register(bob.account as never, far.sip)
-  for (const [first, second] of [
-    [near, far],
-    [far, near],
-  ] as const) {
-    for (const isAskedInFirst of [true, false]) {
-      const calling = caller.dial(agent.number, first.sip)
-      const taken = await phone.next()
-      taken.answer()
-      const atCaller = await calling
-      assert.is((await atCaller.outcome).status, 200)
-      atCaller.say(tone(440))
-      await hears(near, taken, 440)
-      assert.is(await taken.hold(), 200)
-      const consulting = phone.call('7722', second.sip, { account: agent.account as never })
-      const atBob = await other.next()
-      atBob.answer()
-      atBob.say(tone(1000))
-      const placed = await consulting
-      await hears(near, placed, 1000)
-      if (isAskedInFirst) taken.refer(`sip:7722@${second.sip.host}`, placed)
-      else placed.refer(`sip:${agent.number}@${first.sip.host}`, taken)
-      await Promise.all([taken.ended, placed.ended])
-      await Promise.all([hears(near, atCaller, 1000), hears(near, atBob, 440)])
-      assert.equal((await near.ok('GET', '/calls?status=held')).data, [], 'nobody is on hold any more')
-      await (isAskedInFirst ? atBob : atCaller).hangup()
-      await Promise.all([atBob.ended, atCaller.ended])
+sharedTest(
+  "a phone's REFER joins its calls of two nodes, in whichever it is asked, and the member is free",
+  async () => {
+    const [near, far] = nodes
+    const [agent, bob] = [await memberAt('7721'), await memberAt('7722')]
+    const [phone, other, caller] = [await Phone.open('agent'), await Phone.open('bob'), await Phone.open('caller')]
+    await phone.register(agent.account as never, far.sip)
+    await other.register(bob.account as never, far.sip)
+    for (const [first, second] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      for (const isAskedInFirst of [true, false]) {
+        const [atCaller, held] = await taken(caller, agent.number, first.sip, phone)
+        await hears(near, held, 440)
+        assert.is(await held.hold(), 200)
+        const consulting = phone.call('7722', second.sip, { account: agent.account as never })
+        const atBob = await other.next()
+        atBob.answer()
+        atBob.say(tone(1000))
+        const placed = await consulting
+        await hears(near, placed, 1000)
+        if (isAskedInFirst) held.refer(`sip:7722@${second.sip.host}`, placed)
+        else placed.refer(`sip:${agent.number}@${first.sip.host}`, held)
+        await Promise.all([held.ended, placed.ended])
+        await Promise.all([hears(near, atCaller, 1000), hears(near, atBob, 440)])
+        assert.equal((await near.ok('GET', '/calls?status=held')).data, [], 'nobody is on hold any more')
+        await (isAskedInFirst ? atBob : atCaller).hangup()
+        await Promise.all([atBob.ended, atCaller.ended])
+      }
     }
-  }
-  await Promise.all([phone.close(), other.close(), caller.close()])
-})
+    await Promise.all([phone.close(), other.close(), caller.close()])
+  },
+)
 
 sharedTest("a phone's REFER to another node's dialog that nobody else talks on leaves it both calls", async () => {
   const [near, far] = nodes
@@ -369,20 +410,17 @@ sharedTest("a phone's REFER to another node's dialog that nobody else talks on l
   const [phone, caller] = [await Phone.open('agent'), await Phone.open('caller')]
   await phone.register(account as never, far.sip)
   await near.ok('POST', '/inbound_routes', { match: { to: '9813' }, target: { type: 'echo' } })
-  const calling = caller.dial(number, near.sip)
-  const taken = await phone.next()
-  taken.answer()
-  const atCaller = await calling
-  atCaller.say(tone(440))
+  const [atCaller, first] = await taken(caller, number, near.sip, phone)
+  await hears(near, first, 440)
   const placed = await phone.call('9813', far.sip, { account: account as never })
-  taken.refer(`sip:9813@${far.sip.host}`, placed)
+  first.refer(`sip:9813@${far.sip.host}`, placed)
   placed.say(tone(700))
   await near.until('it has failed', async () => {
     const { data } = await near.ok('GET', '/events?type=call.transfer.updated&limit=1')
     return data[0]?.data.object.sip_code === 603 ? true : null
   })
-  await Promise.all([hears(near, taken, 440), hears(near, placed, 700)])
-  await Promise.all([taken.hangup(), placed.hangup(), atCaller.ended])
+  await Promise.all([hears(near, first, 440), hears(near, placed, 700)])
+  await Promise.all([first.hangup(), placed.hangup(), atCaller.ended])
   await Promise.all([phone.close(), caller.close()])
 })
 

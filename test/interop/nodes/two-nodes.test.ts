@@ -2,12 +2,11 @@ import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
-import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
-import { curtain, HEARD_DBOV } from '../../e2e/scene.ts'
+import { curtain } from '../../e2e/scene.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import { Kamailio } from '../peers/kamailio.ts'
-import { missingServer, query, startTwoNodes } from './two-nodes.ts'
+import { hears, missingServer, query, startTwoNodes, taken } from './two-nodes.ts'
 
 /** Two nodes that share a PostgreSQL database, with Kamailio before them: what the one knows, the other has to serve. */
 const test = suite('interop/two-nodes')
@@ -19,12 +18,14 @@ const LIMIT = { timeoutMs: 60_000 }
 let nodes: readonly [Product, Product]
 let edge: Kamailio
 let shared: string
+let addNode: Awaited<ReturnType<typeof startTwoNodes>>['addNode']
 
 test.before(async () => {
   if (missing !== null) return
-  const started = await startTwoNodes({ TANDEM_SIP_PROXIES: `${EDGE}/32` })
+  const started = await startTwoNodes({ TANDEM_SIP_PROXIES: `${EDGE}/32`, TANDEM_DRAIN_SECONDS: '60' })
   nodes = started.nodes
   shared = started.url
+  addNode = started.addNode
   edge = await Kamailio.start(
     EDGE,
     nodes.map(({ sip }) => sip),
@@ -66,9 +67,6 @@ async function behindEdge(name: string, extension?: string): Promise<Member> {
     })
   return { userId, account, phone }
 }
-
-const hears = (node: Product, call: PhoneCall, hz: number): Promise<true> =>
-  node.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
 
 sharedTest(
   'a phone that has registered through the edge is rung by each node, one caller after the other',
@@ -123,12 +121,7 @@ sharedTest(
     const [agent, bob] = [await behindEdge('joins', '7701'), await behindEdge('joined', '7702')]
     for (const node of [...nodes, ...nodes]) {
       const caller = await Phone.open('caller')
-      const calling = caller.dial('9701', node.sip)
-      const atAgent = await agent.phone.next()
-      atAgent.answer()
-      const atCaller = await calling
-      assert.is((await atCaller.outcome).status, 200)
-      atCaller.say(tone(440))
+      const [atCaller, atAgent] = await taken(caller, '9701', node.sip, agent.phone)
       await hears(node, atAgent, 440)
       const consulting = agent.phone.call('7702', edge, { account: agent.account })
       const atBob = await bob.phone.next()
@@ -185,6 +178,50 @@ sharedTest('each node takes requests about the calls of the other, and hands out
     await Promise.all([caller.close(), guest.close()])
   }
 })
+
+/** The running calls of a node. */
+const runningAt = async ({ sip }: Product): Promise<object[]> =>
+  (
+    await query(
+      shared,
+      `select id from calls where ended_at is null and node_id in (select id from nodes where sip = '${sip.host}:${sip.port}')`,
+    )
+  ).rows
+
+sharedTest(
+  'while a node drains, its calls go on, the next ones go to the other, and its phones are rung there',
+  async () => {
+    const [draining, node] = nodes
+    const { userId, phone } = await behindEdge('remains')
+    const callers: { caller: Phone; call: PhoneCall }[] = []
+    const callsAt = async (): Promise<number> => (await runningAt(draining)).length
+    await node.until('the node that will drain has two calls', async () => {
+      const caller = await Phone.open('caller', {}, CARRIER)
+      callers.push({ caller, call: await caller.call('1002', edge) })
+      return (await callsAt()) >= 2 ? true : null
+    })
+    const before = await callsAt()
+    const stopped = draining.stop()
+    for (let next = 0; next < 6; next++) {
+      const caller = await Phone.open('caller', {}, CARRIER)
+      callers.push({ caller, call: await caller.call('1002', edge) })
+    }
+    assert.is(await callsAt(), before, 'no call more')
+    for (const { call } of callers) call.say(tone(440))
+    await Promise.all(callers.map(({ call }) => hears(node, call, 440)))
+    const caller = await Phone.open('caller')
+    await node.ok('POST', '/calls', { to: caller.uri, user_id: userId })
+    const calling = await caller.next()
+    calling.answer()
+    const ringing = await phone.next()
+    ringing.answer()
+    ringing.say(tone(1000))
+    await hears(node, calling, 1000)
+    await Promise.all([caller, phone, ...callers.map(({ caller }) => caller)].map(one => one.close()))
+    assert.is(await stopped, 0, 'it ends once its last call is over')
+    nodes = [await addNode({ TANDEM_SIP_PORT: String(draining.sip.port) }), node]
+  },
+)
 
 sharedTest('phones whose node has died are rung by the other', async () => {
   const [node, killed] = nodes

@@ -16,11 +16,13 @@ test('what a page says to a node that stands still is dropped, and does not pile
   ;(still as WebSocket).pause()
   const socket = { send: () => {}, buffered: () => 0 }
   const page = { phone: null, format: 'mulaw_8000', accountSid: 'org_1', at: { host: '127.0.0.1' }, socket }
-  const lent = new LentPages()
+  const counters = { lentFramesDropped: 0 }
+  const lent = new LentPages(counters)
   lent.lend(page as unknown as Browser, 'part_1', link)
   const text = JSON.stringify({ event: 'media', media: { payload: 'A'.repeat(1000) } })
   for (let sent = 0; sent < 20_000; sent++) lent.said(page as unknown as Browser, { event: 'media' } as never, text)
   assert.ok(link.bufferedAmount < 64 * 1024, `${link.bufferedAmount} bytes wait`)
+  assert.ok(counters.lentFramesDropped > 0, 'and counted')
   link.terminate()
   server.close()
 })

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { PageLinks } from '../../../media/browsers/page-links.ts'
 import { suite } from '../../harness.ts'
 
@@ -23,6 +26,49 @@ test('a page is asked for by nodes with the same secret alone, and within half a
 test('a node that is not there has no page, and says so by itself', async () => {
   const links = new PageLinks({ secret: 'one', now: Date.now })
   assert.is(await links.open('127.0.0.1:1', ASKED), 'gone')
+})
+
+/** A node's call WebSocket: what has come over its links, and the links. `greeting`: what it says at first; null: nothing. */
+async function nodeThatSays(greeting: string | null) {
+  const [links, said]: [WebSocket[], string[]] = [[], []]
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  server.on('connection', link => {
+    links.push(link)
+    link.on('message', data => said.push(String(data)))
+    if (greeting !== null) link.send(greeting)
+  })
+  await once(server, 'listening')
+  return { server, links, said, node: `127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+test('a node that opens a link and then says nothing has no page, and the link is closed', async () => {
+  const { server, links, node } = await nodeThatSays(null)
+  const opening = new PageLinks({ secret: 'one', now: Date.now }).open(node, ASKED)
+  await once(server, 'connection')
+  const closed = once(links[0]!, 'close')
+  assert.is(await opening, 'gone')
+  await closed
+  server.close()
+})
+
+test('a page of another node is told things in order, over one link, and another one once that is closed', async () => {
+  const { server, links, said, node } = await nodeThatSays('{}')
+  const ours = new PageLinks({ secret: 'one', now: Date.now })
+  const tell = (text: string) => ours.tell(node, 'brw_1', Buffer.from(text))
+  assert.equal(await Promise.all([tell('one'), tell('two'), tell('three')]), [true, true, true])
+  while (said.length < 3) await once(links[0]!, 'message')
+  assert.equal([said, links.length], [['one', 'two', 'three'], 1])
+  links[0]!.close()
+  while (await tell('late')) await new Promise(resolve => setImmediate(resolve))
+  assert.is(await tell('again'), true)
+  assert.is(links.length, 2)
+  for (const link of links) link.terminate()
+  server.close()
+})
+
+test('a page that is not there is told nothing', async () => {
+  const links = new PageLinks({ secret: 'one', now: Date.now })
+  assert.is(await links.tell('127.0.0.1:1', 'brw_1', Buffer.from('one')), false)
 })
 
 test.run()
