@@ -276,7 +276,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     presence.lastPacketAt = now
     if (this.#headers !== null) this.#headers.note(false, bytes, datagram.length, host, port, now)
     if (received.ssrc !== this.#sourceSsrc) this.#newSource(audio, received.ssrc)
-    if (!isAudio) this.#continuity.skip(received.sequence)
+    if (!isAudio) this.#continuity.skip(received.sequence, now)
     else if (!this.#isNext() && !this.#isInStream(audio, bytes, now)) return
     this.#take(audio, isAudio, isEvent, bytes, now)
   }

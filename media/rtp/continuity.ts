@@ -9,8 +9,11 @@ const UNITS_PER_MS = 8
 const FASTER_MS = { next: 40, ahead: 70 }
 /** A packet that others have overtaken is not later than this [ms]. */
 const OVERTAKEN_MS = 2000
-/** So few numbers may be missing although no audio is: packets of something else were lost. */
+/** So few numbers may be missing although no audio is, where packets of something else came this recently: some of those were lost [ms]. */
 const FEW = 3
+const OTHERS_MS = 1000
+/** Timestamps and numbers that do not fit each other are a pause if the packet is less than half of it too fast, or than this [ms]. */
+const LEAST_FASTER_MS = 10
 /** What arrives later than this behind the packet before it was sent after a pause [ms]. */
 const PAUSE_MS = 60
 /** Maximum length of a packet [ms]. */
@@ -56,6 +59,10 @@ export class Continuity {
   step = 0
   #clockRateHz = 0
   #held: HeldPacket | null = null
+  /** From this number on, each packet is one step behind the one before. */
+  #evenSince = 0
+  /** When a packet without audio came last [ms]. */
+  #otherAt = Number.NEGATIVE_INFINITY
   /** Transit of the fastest packet of the last seconds, and of those that count for longer; NaN: unknown. */
   #fastest = Number.NaN
   #fastestSince = Number.NaN
@@ -64,8 +71,11 @@ export class Continuity {
   readonly #repeats = { count: 0, since: 0, following: 0, next: 0 }
 
   /** A packet without audio. */
-  skip(sequence: number): void {
-    if (sequence === this.nextSequence) this.nextSequence = (sequence + 1) & 0xffff
+  skip(sequence: number, now: number): void {
+    this.#otherAt = now
+    if (sequence !== this.nextSequence) return
+    this.nextSequence = (sequence + 1) & 0xffff
+    this.#evenSince = this.nextSequence
   }
 
   /** To be called a few times a second. @param least transit of the fastest packet since the last call [1/8 ms, signed 32 bit] */
@@ -90,16 +100,18 @@ export class Continuity {
     const ahead = ((sequence + 1 - this.nextSequence) << 16) >> 16
     const step = this.#stepTo(timestamp)
     const late = (transit - this.#fastest) | 0
-    if (ahead > 0 && late > -FASTER_MS[ahead === 1 ? 'next' : 'ahead'] * UNITS_PER_MS && this.#mayFollow(ahead, step)) {
-      this.#follow(sequence, timestamp, ahead === 1 ? step : this.step)
+    const isEven = step === ahead * this.step
+    const held = this.#held
+    const continued = held !== null && this.#continues(held, packet) ? held : null
+    if (ahead > 0 && this.#mayFollow(ahead, step, late, now) && (isEven || continued === null)) {
+      this.#follow(sequence, timestamp, ahead === 1 ? step : this.step, isEven)
       return 'on'
     }
     const isOld = ahead <= 0 && late < OVERTAKEN_MS * UNITS_PER_MS && this.#mayBeOld(ahead, step)
     if (isOld && !this.#isRepeated(sequence, now)) return 'on'
-    const held = this.#held
-    if (held !== null && this.#continues(held, packet)) {
-      this.#restart(held, held.transit, before)
-      this.#follow(sequence, timestamp, (timestamp - held.timestamp) | 0)
+    if (continued !== null) {
+      this.#restart(continued, continued.transit, before)
+      this.#follow(sequence, timestamp, (timestamp - continued.timestamp) | 0)
       return 'renumbered'
     }
     if (!isOld && ahead !== 1 && step !== this.step) return 'held'
@@ -143,7 +155,8 @@ export class Continuity {
     return this.#clockRateHz / (1000 * UNITS_PER_MS)
   }
 
-  #follow(sequence: number, timestamp: number, step: number): void {
+  #follow(sequence: number, timestamp: number, step: number, isEven = false): void {
+    if (!isEven) this.#evenSince = sequence
     if (step > 0 && step <= this.#longest) this.step = step
     this.nextSequence = (sequence + 1) & 0xffff
     this.nextTimestamp = (timestamp + this.step) | 0
@@ -159,14 +172,21 @@ export class Continuity {
     return PACKET_MS * UNITS_PER_MS * this.#scale
   }
 
-  /** Whether there is room for the packets that are missing before it. */
-  #mayFollow(ahead: number, step: number): boolean {
-    return step >= 0 && (ahead <= FEW || 2 * step >= ahead * this.step)
+  /** Whether it follows those before it, with a pause, or after some that are lost. */
+  #mayFollow(ahead: number, step: number, late: number, now: number): boolean {
+    // There is no room for the packets that are missing before it.
+    const isFull = ahead > 1 && step <= (ahead - 1) * this.step
+    if (step < 0 || (isFull && (ahead > FEW || now - this.#otherAt > OTHERS_MS))) return false
+    const pause = (step - ahead * this.step) / this.#scale
+    const faster = FASTER_MS[ahead === 1 ? 'next' : 'ahead'] * UNITS_PER_MS
+    return late > -(pause > 0 ? Math.min(faster, Math.max(pause / 2, LEAST_FASTER_MS * UNITS_PER_MS)) : faster)
   }
 
   /** Whether it is as old as its number. */
   #mayBeOld(ahead: number, step: number): boolean {
-    return ahead === 0 ? step === 0 : 2 * step <= ahead * this.step
+    if (ahead === 0) return step === 0
+    const even = (this.nextSequence - 1 - this.#evenSince) & 0xffff
+    return -ahead <= even ? step === ahead * this.step : 2 * step <= ahead * this.step
   }
 
   /** An old packet has come. @returns whether it and those before it are none that have come twice, since nothing newer comes any more */

@@ -85,20 +85,24 @@ function longestHole(samples: Int16Array): number {
 }
 
 /** Every jump alone and with others: small, as far as a jitter buffer reaches, beyond what counts as loss, and anywhere. */
-const SEQUENCES = [0, 5, 40, 200, 5000, 30_000, -5, -40, -90, -200, -5000]
-const TIMESTAMPS = [0, 800, 4800, 16_000, 1_000_000, 2_000_000_000, -800, -4800, -16_000, -1_000_000]
+const SEQUENCES = [0, 1, 2, 3, 5, 40, 200, 5000, 30_000, -1, -2, -5, -40, -90, -200, -5000]
+const TIMESTAMPS = [
+  0, 160, 320, 480, 800, 4800, 16_000, 1_000_000, 2_000_000_000, -160, -800, -4800, -16_000, -1_000_000,
+]
 
 for (const jitterMs of [0, 20, 60]) {
   test(`a sender that restarts its numbers under the same SSRC is heard without a hole or a click, and nothing of it counts as lost, with ${jitterMs} ms of jitter`, () => {
     for (const sequence of SEQUENCES) {
       for (const timestamp of TIMESTAMPS) {
-        // As where five packets were lost.
-        if (sequence === 5 && timestamp === 5 * LEG_SAMPLES) continue
+        // As where so many packets were lost.
+        if (sequence > 0 && timestamp === sequence * LEG_SAMPLES) continue
+        // As where nothing was said for so long, on this network.
+        if (sequence === 0 && timestamp > 0 && timestamp <= 8 * jitterMs) continue
         const { bend, hole, before, after } = heardOf({ sequence, timestamp, jitterMs, at: 150 })
         const what = `by ${sequence} and ${timestamp}`
         assert.ok(bend < 2, `${what}: ${bend} times the bend`)
         assert.ok(hole < 10, `${what}: ${hole} ms`)
-        assert.ok(after.packetsLost - before.packetsLost <= 2, `${what}: ${after.packetsLost} lost`)
+        assert.ok(after.packetsLost - before.packetsLost <= 0, `${what}: ${after.packetsLost} lost`)
         assert.ok(after.jitterMs < before.jitterMs + 10, `${what}: ${after.jitterMs} ms of jitter`)
         assert.ok(after.delayMs < before.delayMs + 45, `${what}: ${after.delayMs} after ${before.delayMs} ms`)
       }

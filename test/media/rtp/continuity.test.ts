@@ -128,6 +128,36 @@ test('a sender that begins again where it was a moment ago is told from doubled 
   assert.ok(isOneStream(Object.assign(stream, { passed: stream.passed.slice(-38) })))
 })
 
+test('one that begins again a moment ago with other timestamps loses no packet', () => {
+  for (const [sequence, timestamp] of [
+    [-15, -20],
+    [-3, -60],
+    [-40, -1000],
+    [-1, -2],
+  ] as const) {
+    const stream = new Stream().talk(60, 100, 0).talk(30, 160 + sequence, (60 + timestamp) * FRAME)
+    assert.equal(stream.judged, ['held', 'renumbered'], `by ${sequence} and ${timestamp} frames`)
+    assert.ok(isOneStream(stream))
+  }
+})
+
+test('numbers that are missing where no audio is are no loss, but shortly after packets of something else, some of which may be lost', () => {
+  for (const jump of [1, 2, 3]) {
+    assert.equal(new Stream().talk(30, 100, 0).talk(30, 130 + jump, 30 * FRAME).judged, ['renumbered'])
+  }
+  const stream = new Stream().talk(30, 100, 0)
+  stream.continuity.skip(130, 600)
+  stream.talk(30, 132, 30 * FRAME)
+  assert.equal(stream.judged, [])
+})
+
+test('timestamps that step further than the numbers are a pause if the packet took that long', () => {
+  const paused = new Stream().talk(30, 100, 0).receive(130, 33 * FRAME, 80)
+  assert.equal(paused.judged, [])
+  const jumped = new Stream().talk(30, 100, 0).receive(130, 33 * FRAME, 20)
+  assert.equal(jumped.judged, ['retimed'])
+})
+
 test('what follows a pause is as long after what came before, whatever its timestamps are', () => {
   const stream = new Stream()
     .talk(30, 100, 0)
