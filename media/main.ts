@@ -27,9 +27,10 @@ import { fileGauges, filesFor, openFilesLimit } from './kernel/open-files.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
-import { type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, RefusalLog, readyToSend } from './protocol.ts'
-import { leftBehind, recoverRecordings } from './recordings/recording-writer.ts'
+import { isFailure, type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, RefusalLog, readyToSend } from './protocol.ts'
+import { InterruptedRecordings } from './recordings/interrupted-recordings.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
+import { newDescriptorList } from './rtp/datagrams/own-descriptors.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from './signalling/far-ends.ts'
 import { Names } from './signalling/names.ts'
@@ -162,7 +163,7 @@ const clockFaces = Array.from({ length: config.engineThreads }, newClockFace)
 const engines = portRanges(config.rtpPorts, config.engineThreads).map(
   (rtpPorts, index) =>
     new EngineClient(
-      {
+      () => ({
         rtpPorts,
         rtpSockets: config.rtpSockets,
         warmsUp: config.warmsUp,
@@ -172,8 +173,9 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
         certificate,
         tellsReports: hep !== null,
         clockFace: clockFaces[index]!,
+        descriptors: newDescriptorList(),
         speech: { port: speech.port(), abilities: abilitiesOf(config.speech) },
-      },
+      }),
       {
         event: event => {
           threads.note(event, index)
@@ -196,6 +198,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
         fault: (error, legIds) => log.error({ legIds, error }, 'a fault in an engine thread'),
         sockets: (kind, problem) => log.info({ kind, ...(problem === null ? {} : { problem }) }, 'RTP sockets'),
         handOver,
+        died: error => void threadDied(index, error),
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),
@@ -304,7 +307,7 @@ const commands = new CommandTable({
   threads,
   speech: new SpeechClient(speech.port(), abilitiesOf(config.speech)),
   seq: () => channel.seq,
-  unfinished: () => unfinished,
+  unfinished: () => interrupted.ids,
   stats,
 })
 const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
@@ -317,6 +320,7 @@ function stats(): MediaStats {
     calls_refused_total: switchboard.refused,
     signalling_faults_total: switchboard.faults + browsers.faults,
     engine_commands_unanswered_total: engines.reduce((sum, engine) => sum + engine.unanswered, 0),
+    engine_thread_restarts_total: engines.reduce((sum, engine) => sum + engine.restarts, 0),
     registrations_refused_total: registrar.refused,
     sip_trace_messages_dropped_total: trace.counters.messagesDropped,
     sip_trace_legs_dropped_total: trace.counters.legsDropped,
@@ -359,13 +363,22 @@ function stats(): MediaStats {
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** Recordings that a crash interrupted are finished and announced like any other. */
-async function announce(recovered: ReturnType<typeof recoverRecordings>): Promise<void> {
-  const { ready, failed } = await recovered
-  const at = new Date().toISOString()
-  for (const body of ready) emit({ name: 'recording.ready', at, body })
-  for (const body of failed) emit({ name: 'recording.failed', at, body })
-  unfinished.clear()
+/** Another engine thread is being started in its place: the legs that had their audio there end, and whatever listened to them. */
+async function threadDied(thread: number, error: Error): Promise<void> {
+  const legIds = threads.lost(thread)
+  log.error({ thread, legs: legIds.length, err: error }, 'an engine thread died: its calls are over')
+  const recovery = interrupted.ofThread(runningRecordings)
+  await commands.lost(threads.all[thread]!, legIds)
+  // Of its rooms, streams and pauses, nothing else tells that they are gone.
+  channel.compare()
+  await recovery
+}
+
+/** The recordings of all engine threads; null: not all of them have answered. */
+async function runningRecordings(): Promise<string[] | null> {
+  const replies = await Promise.all(threads.all.map(engine => engine.request('engine.snapshot', {})))
+  const parts = replies.flatMap(reply => (isFailure(reply) ? [] : [reply.recordings]))
+  return parts.length < replies.length ? null : parts.flat().map(({ recordingId }) => recordingId)
 }
 
 /** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. Called again, it hangs up. */
@@ -393,9 +406,12 @@ async function drain(): Promise<void> {
 
 const hosts = config.sipHosts.join(', ')
 
-// Looks at the directory before the first call can begin a new recording in it.
-const unfinished = new Set(leftBehind(config.dataDir))
-const recovery = recoverRecordings(config.dataDir)
+const interrupted = new InterruptedRecordings({
+  dataDir: config.dataDir,
+  emit,
+  over: recordingId => commands.over('recording', recordingId),
+})
+const announceInterrupted = interrupted.ofLastProcess()
 
 // Nobody calls before the threads of the audio are ready for it.
 await Promise.all(engines.map(engine => engine.ready))
@@ -422,7 +438,7 @@ try {
   )
 }
 await channel.listen(config.socketPath)
-void announce(recovery)
+void announceInterrupted()
 
 process.on('message', () => void drain())
 // They may go to all processes of a group or service; the supervisor alone decides what they mean.

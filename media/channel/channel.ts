@@ -89,6 +89,11 @@ export class Channel {
     if (this.connected) this.#send({ type: 'event', ...numbered })
   }
 
+  /** Has control come again, and compare what it knows with what is here: something ended that no event has told of. */
+  compare(): void {
+    this.#client?.destroy()
+  }
+
   /** Tells control, now or when it has returned, that no new calls are taken. */
   drain(): void {
     this.#isDraining = true

@@ -165,6 +165,12 @@ export class CommandTable {
     if (kind === 'recording') for (const ended of this.#asking) ended.add(id)
   }
 
+  /** A thread has died: what began there is gone, and these legs have no audio any more. Resolves once their ends are reported. */
+  async lost(thread: EngineThread, legIds: readonly string[]): Promise<void> {
+    for (const [key, of] of this.#threads) if (of === thread) this.#threads.delete(key)
+    await Promise.all(legIds.map(legId => this.hangup({ legId, reason: 'media_failed' })))
+  }
+
   #threadOfLeg(legId: string): EngineThread | undefined {
     return this.#boardOf(legId).lines.get(legId)?.engine ?? undefined
   }

@@ -77,6 +77,8 @@ export class Clock implements EngineClock {
   readonly #onSlot: (slot: number, now: number) => void
   readonly #now: () => number
   readonly #face: Int32Array
+  /** What the face showed before: the counts of a thread that has died. */
+  readonly #before: readonly [slots: number, late: number]
   #timer: NodeJS.Timeout | undefined
   #immediate: NodeJS.Immediate | undefined
   #next = 0
@@ -90,6 +92,7 @@ export class Clock implements EngineClock {
     this.#onSlot = onSlot
     this.#now = now
     this.#face = new Int32Array(face)
+    this.#before = [this.#face[0]!, this.#face[1]!]
   }
 
   get running(): boolean {
@@ -141,8 +144,8 @@ export class Clock implements EngineClock {
       this.#onSlot(this.#count++ % SLOTS, this.#next)
       this.#next += SLOT_MS
     }
-    this.#face[0] = this.slots
-    this.#face[1] = this.late + this.skipped
+    this.#face[0] = this.#before[0] + this.slots
+    this.#face[1] = this.#before[1] + this.late + this.skipped
     if (this.#timer !== undefined) this.#arm()
   }
 

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { HandOver } from '../kernel/thread-priority.ts'
 import { workerEntry } from '../protocol/worker-entry.ts'
 import type { EndedReason, Failure, MediaEvent } from '../protocol.ts'
+import { OwnDescriptors } from '../rtp/datagrams/own-descriptors.ts'
 import type {
   CrossMessage,
   EngineCommandName,
@@ -17,6 +18,8 @@ import type {
 const MAX_PENDING = 10_000
 /** A command without an answer by then is `unanswered` [ms]. Shorter than the 5 s after which control gives up. */
 const DEADLINE_MS = 4500
+/** A thread that dies more often than this is not started again, nor is one that never got ready: only a new process may help. */
+const DEATHS = { most: 3, withinMs: 60_000 }
 
 export interface EngineHooks {
   event(event: MediaEvent): void
@@ -36,7 +39,9 @@ export interface EngineHooks {
   sockets(kind: string, problem: string | null): void
   /** An exception in the thread; the legs it belongs to are being ended. */
   fault(error: string, legIds: readonly string[]): void
-  /** The thread died: all of its calls are lost. */
+  /** The thread has died, and all its calls are lost. Another one is being started in its place, which takes commands already. */
+  died(error: Error): void
+  /** The thread has died, and no other one takes its place. */
   failed(error: Error): void
   /** How it is woken. */
   handOver: HandOver
@@ -54,6 +59,8 @@ export interface EngineThread {
 
 /** A thread with its load. */
 export interface WorkingThread extends EngineThread {
+  /** Whether it carries out commands; absent: it does. */
+  readonly isReady?: boolean
   /** The share of time that it has worked since the last question; absent: unknown. */
   busy?(): number
 }
@@ -69,49 +76,92 @@ function startThread(config: EngineConfig): Worker {
   })
 }
 
-/** The main thread's side of one engine thread. */
+/** The main thread's side of one engine thread. A thread that dies is replaced by another one. */
 export class EngineClient implements WorkingThread {
   /** Commands without an answer in time. */
   unanswered = 0
-  /** Resolves once the thread carries out commands; requests may be made before. */
+  /** How often a thread has died and another one was started. */
+  restarts = 0
+  isReady = false
+  /** Resolves once the first thread carries out commands; requests may be made before. */
   readonly ready: Promise<void>
-  readonly #worker: Worker
-  readonly #handOver: HandOver
+  readonly #config: () => EngineConfig
+  readonly #hooks: EngineHooks
+  readonly #start: (config: EngineConfig) => Worker
   readonly #pending = new Map<number, (reply: object) => void>()
+  #worker: Worker
+  #becomesReady = (): void => {}
   #nextId = 1
   /** Of its event loop, at the last question. */
   #utilisation: EventLoopUtilization | undefined
   #isClosing = false
+  /** When threads died, monotonic [ms]. */
+  #deaths: number[] = []
 
-  constructor(config: EngineConfig, hooks: EngineHooks, start: (config: EngineConfig) => Worker = startThread) {
-    this.#worker = start(config)
-    this.#handOver = hooks.handOver
-    let isReady = (): void => {}
+  /** @param config called for each thread that is started */
+  constructor(config: () => EngineConfig, hooks: EngineHooks, start: (config: EngineConfig) => Worker = startThread) {
+    this.#config = config
+    this.#hooks = hooks
+    this.#start = start
     this.ready = new Promise(resolve => {
-      isReady = resolve
+      this.#becomesReady = resolve
     })
-    const receive = (message: FromEngine): void => {
-      if (message.type === 'event') hooks.event(message.event)
-      else if (message.type === 'own') hooks.own(message.event)
-      else if (message.type === 'over') hooks.over(message.kind, message.id)
-      else if (message.type === 'end') hooks.end(message.legId, message.reason)
-      else if (message.type === 'fault') hooks.fault(message.error, message.legIds)
-      else if (message.type === 'sockets') {
-        hooks.sockets(message.kind, message.problem)
-        isReady()
-      } else if (message.type === 'key') hooks.key(message.legId, message.key, message.durationMs)
-      else if (message.type === 'report') hooks.report(message.report)
-      else if (message.type === 'cross') hooks.cross(message.message)
-      else {
-        this.#pending.get(message.id)?.(message.body as object)
-        this.#pending.delete(message.id)
-      }
+    this.#worker = this.#begin()
+  }
+
+  #begin(): Worker {
+    const config = this.#config()
+    const worker = this.#start(config)
+    let cause: Error | null = null
+    worker.on('message', (messages: FromEngine[]) => {
+      for (const message of messages) this.#receive(message)
+    })
+    worker.on('error', error => {
+      cause = error as Error
+    })
+    worker.on('exit', code => {
+      if (!this.#isClosing) this.#died(config, cause ?? new Error(`exit code ${code}`))
+    })
+    return worker
+  }
+
+  #receive(message: FromEngine): void {
+    const hooks = this.#hooks
+    if (message.type === 'event') hooks.event(message.event)
+    else if (message.type === 'own') hooks.own(message.event)
+    else if (message.type === 'over') hooks.over(message.kind, message.id)
+    else if (message.type === 'end') hooks.end(message.legId, message.reason)
+    else if (message.type === 'fault') hooks.fault(message.error, message.legIds)
+    else if (message.type === 'sockets') {
+      hooks.sockets(message.kind, message.problem)
+      this.isReady = true
+      this.#becomesReady()
+    } else if (message.type === 'key') hooks.key(message.legId, message.key, message.durationMs)
+    else if (message.type === 'report') hooks.report(message.report)
+    else if (message.type === 'cross') hooks.cross(message.message)
+    else {
+      this.#pending.get(message.id)?.(message.body as object)
+      this.#pending.delete(message.id)
     }
-    this.#worker.on('message', (messages: FromEngine[]) => messages.forEach(receive))
-    this.#worker.on('error', error => hooks.failed(error as Error))
-    this.#worker.on('exit', code => {
-      if (!this.#isClosing) hooks.failed(new Error(`exit code ${code}`))
-    })
+  }
+
+  #died({ descriptors }: EngineConfig, error: Error): void {
+    const now = performance.now()
+    this.#deaths = [...this.#deaths.filter(at => now - at < DEATHS.withinMs), now]
+    if (!this.isReady || this.#deaths.length > DEATHS.most) {
+      this.#hooks.failed(error)
+      return
+    }
+    // First of all: the next one needs the same ports.
+    new OwnDescriptors(descriptors).closeAll()
+    this.restarts++
+    this.isReady = false
+    this.#utilisation = undefined
+    const pending = [...this.#pending.values()]
+    this.#pending.clear()
+    this.#worker = this.#begin()
+    for (const answer of pending) answer({ failure: 'unanswered', message: 'the engine thread died' })
+    this.#hooks.died(error)
   }
 
   /** Sends a command. Replies come after the events that were raised before them. `deadlineMs` null: unlimited. */
@@ -135,7 +185,7 @@ export class EngineClient implements WorkingThread {
         clearTimeout(timer)
         resolve(reply as EngineCommands[N]['reply'])
       })
-      this.#handOver(() => this.#worker.postMessage({ id, name, body } satisfies ToEngine))
+      this.#hooks.handOver(() => this.#worker.postMessage({ id, name, body } satisfies ToEngine))
     })
   }
 

@@ -268,6 +268,8 @@ export interface EngineConfig {
   tellsReports: boolean
   /** What its clock shows to the main thread. */
   clockFace: SharedArrayBuffer
+  /** The list of the descriptors that Node does not know, for the main thread. */
+  descriptors: SharedArrayBuffer
   /** `port`: to the speech process. */
   speech: { port: MessagePort; abilities: SpeechAbilities }
 }

@@ -11,6 +11,7 @@ import { clockOriginMs } from '../kernel/clock-origin.ts'
 import { comeForwardForAudio } from '../kernel/thread-priority.ts'
 import { REHEARSAL_AFTER_MS } from '../protocol.ts'
 import { chooseDatagrams } from '../rtp/datagrams/choose.ts'
+import { OwnDescriptors } from '../rtp/datagrams/own-descriptors.ts'
 import { PortPool } from '../rtp/port-pool.ts'
 import { RtpSocket } from '../rtp/rtp-socket.ts'
 import { SpeechClient } from '../speech/speech-client.ts'
@@ -45,7 +46,7 @@ function leave(): void {
 const ports = new PortPool(config.rtpPorts)
 const speech = new SpeechClient(config.speech.port, config.speech.abilities)
 const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ, tts: speech })
-const { datagrams, problem } = await chooseDatagrams(config.rtpSockets)
+const { datagrams, problem } = await chooseDatagrams(config.rtpSockets, new OwnDescriptors(config.descriptors))
 const now = (): number => performance.now()
 const clock = new Clock(
   (slot, deadline) => {

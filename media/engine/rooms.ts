@@ -269,6 +269,11 @@ export class Rooms {
     if (room !== undefined) this.#closeIfEmpty(room)
   }
 
+  /** Whether a leg of another thread has a reserved place. */
+  keepsPlaceOf(legId: string): boolean {
+    return this.#spans.isKept(legId)
+  }
+
   /** A leg of another thread takes its reserved place. */
   seat(guest: Seated, spec: RoomSpec): void {
     const room = this.#rooms.get(spec.roomId) ?? this.#open(spec)

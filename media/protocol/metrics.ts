@@ -23,6 +23,7 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   signalling_faults_total: 'Faults in signalling that ended their call',
   engine_faults_total: 'Faults in the engine that ended their leg',
   engine_commands_unanswered_total: 'Commands to an engine thread that were not answered in time',
+  engine_thread_restarts_total: 'Times that an engine thread died, with its calls, and another one was started',
   registrations_refused_total: 'REGISTER requests that were refused',
   resident_bytes: 'Memory of the media process',
   main_heap_bytes: 'Heap of the main thread of media',

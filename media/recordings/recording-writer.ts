@@ -57,13 +57,15 @@ export interface Recovered {
 }
 
 /**
- * Finishes recordings after a crash; called at the start of the media process. Their list is fixed when the call returns, so
- * recorders may be opened from then on. A recording that cannot be finished is reported once and renamed
+ * Finishes recordings that nobody writes any more, after a crash; if not said otherwise, all that there are: then recorders may be opened once
+ * the call returns, since their list is fixed. A recording that cannot be finished is reported once and renamed
  * `<recordingId>.failed`. Never rejects.
  */
-export async function recoverRecordings(dataDir: string): Promise<Recovered> {
+export async function recoverRecordings(
+  dataDir: string,
+  unfinished: readonly string[] = leftBehind(dataDir),
+): Promise<Recovered> {
   const recovered: Recovered = { ready: [], failed: [] }
-  const unfinished = leftBehind(dataDir)
   const writer = new RecordingWriter(dataDir)
   for (const recordingId of unfinished) {
     const info = await writer.finish(recordingId)
@@ -79,7 +81,7 @@ export async function recoverRecordings(dataDir: string): Promise<Recovered> {
   return recovered
 }
 
-/** The recordings that a crash interrupted. */
+/** The recordings that are not finished: of those that nobody writes, a crash has interrupted them. */
 export function leftBehind(dataDir: string): string[] {
   try {
     return readdirSync(partialsDir(dataDir)).filter(isRecordingId).sort()

@@ -3,16 +3,20 @@ import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
+import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
-import { curtain, HEARD_DBOV } from './scene.ts'
+import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom } from './scene.ts'
 
 const test = suite('e2e/engine-threads')
 const LIMIT = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
+const MORTAL = fileURLToPath(new URL('mortal-threads.cjs', import.meta.url))
 const TONE_HZ = 440
+const OTHER_HZ = 1000
 /** Placed one after the other, the calls are on both threads, since each goes to the less loaded one. */
 const CALLS = 6
 
@@ -101,6 +105,100 @@ test(
     assert.is((await (await fifth.dial('1001', small.sip)).outcome).status, 503)
     await Promise.all(phones.map(phone => phone.close()))
     await small.stop()
+  },
+  LIMIT,
+)
+
+const hears = (call: PhoneCall, hz: number): Promise<true> =>
+  product.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
+
+/** Legs by engine thread. */
+async function legsOf(mortal: Product): Promise<number[]> {
+  const text = await (await fetch(`${mortal.baseUrl}/metrics`)).text()
+  return [...text.matchAll(/^tandem_media_thread_legs\{thread="\d+"\} (\d+)$/gm)].map(([, legs]) => Number(legs))
+}
+
+/** Two phones in a recorded room of this thread, the first of which says this tone. */
+async function pairOn(thread: number, mortal: Product, hz: number) {
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const before = await legsOf(mortal)
+    const room = await newRoom(mortal, {}, { record: true })
+    const names = ['one', 'two'].map(name => `${name}-${room.number}`)
+    const phones = await Promise.all(names.map(name => Phone.open(name)))
+    const [said, heard] = [
+      await phones[0]!.call(room.number, mortal.sip),
+      await phones[1]!.call(room.number, mortal.sip),
+    ]
+    said.say(tone(hz))
+    await hears(heard, hz)
+    const callIds: string[] = await Promise.all(names.map(async name => (await callFrom(mortal, name)).id))
+    const { id: sessionId } = (await mortal.all('/calls')).find(
+      ({ kind, room_id }) => kind === 'conference' && room_id === room.roomId,
+    )!
+    if ((await legsOf(mortal))[thread]! - before[thread]! === 2)
+      return { said, heard, callIds, sessionId: sessionId as string }
+    await Promise.all(phones.map(phone => phone.close()))
+  }
+  throw new Error(`no room is on thread ${thread}`)
+}
+
+test(
+  'an engine thread that dies ends its own calls, whose recordings are kept; those of others go on, and the next calls get its ports',
+  async () => {
+    // Each of the two has four ports for legs.
+    const first = 9800 + 16 * randomInt(0, 12)
+    const NODE_OPTIONS = `${process.env.TANDEM_TEST_NODE_OPTIONS ?? ''} --require=${MORTAL}`
+    const mortal = await Product.start({
+      env: { NODE_OPTIONS, TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: `${first}-${first + 15}` },
+    })
+    const { media } = mortal.pids
+    const theirs = await pairOn(0, mortal, TONE_HZ)
+    const others = await pairOn(1, mortal, OTHER_HZ)
+    process.kill(media, 'SIGUSR2')
+    await Promise.all([theirs.said.ended, theirs.heard.ended, hears(others.heard, OTHER_HZ)])
+    for (const id of theirs.callIds) assert.is((await endedCall(mortal, id)).ended_reason, 'media_failed')
+    assert.is((await endedCall(mortal, theirs.sessionId)).status, 'completed')
+    const recording = await mortal.until('its recording is ready', async () => {
+      const found = await mortal.ok('GET', `/calls/${theirs.sessionId}/recording`)
+      return found.status === 'recording' ? null : found
+    })
+    assert.is(recording.status, 'ready')
+    const wav = readWav(await mortal.download(`/calls/${theirs.sessionId}/recording/content`))
+    if ('error' in wav) throw new Error(wav.error)
+    assert.ok(wav.samples.some(channel => levelAt(TONE_HZ, channel) > HEARD_DBOV))
+
+    const next = await pairOn(0, mortal, TONE_HZ)
+    const full = await newRoom(mortal)
+    for (let left = 8 - (await legsOf(mortal)).reduce((sum, legs) => sum + legs, 0); left > 0; left--) {
+      await (await Phone.open(`last-${left}`)).call(full.number, mortal.sip)
+    }
+    assert.equal(await legsOf(mortal), [4, 4])
+    await hears(next.heard, TONE_HZ)
+    assert.is((await mortal.ok('GET', `/calls/${others.sessionId}`)).ended_at, null)
+    assert.is((await mortal.ok('GET', `/calls/${others.sessionId}/recording`)).status, 'recording')
+    await hears(others.heard, OTHER_HZ)
+    assert.is(mortal.pids.media, media)
+    await Phone.closeAll()
+    await mortal.stop()
+  },
+  LIMIT,
+)
+
+test(
+  'so does one with an exception that nobody catches, and one that has no memory left',
+  async () => {
+    const NODE_OPTIONS = `${process.env.TANDEM_TEST_NODE_OPTIONS ?? ''} --max-old-space-size=200 --require=${MORTAL}`
+    const mortal = await Product.start({ env: { NODE_OPTIONS, TANDEM_ENGINE_THREADS: '2' } })
+    const { media } = mortal.pids
+    for (const signal of ['SIGURG', 'SIGWINCH'] as const) {
+      const pair = await pairOn(0, mortal, TONE_HZ)
+      process.kill(media, signal)
+      await Promise.all([pair.said.ended, pair.heard.ended])
+      await mortal.until('its calls are over', async () => ((await legsOf(mortal))[0] === 0 ? true : null))
+    }
+    assert.is(mortal.pids.media, media)
+    await Phone.closeAll()
+    await mortal.stop()
   },
   LIMIT,
 )

@@ -73,6 +73,21 @@ export class Crossings {
     return this.#rooms.get(roomId) ?? this.#entering.get(roomId)?.thread
   }
 
+  /** A thread has died, and with it its rooms. @returns its legs, and those of other threads that were in its rooms */
+  lost(thread: number): string[] {
+    for (const [roomId, at] of this.#rooms) if (at === thread) this.#rooms.delete(roomId)
+    const legIds = new Set<string>()
+    for (const [legId, { home }] of this.#homes) if (home === thread) legIds.add(legId)
+    for (const [legId, traveller] of this.#legs) {
+      traveller.followers.delete(thread)
+      traveller.visited.delete(thread)
+      if (traveller.seat?.thread !== thread) continue
+      traveller.seat = null
+      legIds.add(legId)
+    }
+    return [...legIds]
+  }
+
   /** Whether a command concerns more threads than the leg's own, or may when it is carried out. */
   concerns(home: number, name: EngineCommandName, body: object): boolean {
     const legId = 'legId' in body ? (body.legId as string) : undefined

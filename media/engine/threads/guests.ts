@@ -1,4 +1,5 @@
-import type { Request } from '../../protocol.ts'
+import { randomHex } from '../../protocol/chance.ts'
+import type { Failure, Request } from '../../protocol.ts'
 import { GuestLeg } from '../../rooms/guest-leg.ts'
 import type { Scribe } from '../../speech/hearing/hearing.ts'
 import type { CrossMessage, EngineCommands, EngineHandlers, Written } from '../engine-protocol.ts'
@@ -37,6 +38,8 @@ export class Guests {
   readonly #guests = new Map<string, Guest>()
   /** Transcribers here of guests' words, until their threads have reported everything. */
   readonly #scribes = new Map<string, { scribe: Scribe; expected: number; isStopped: boolean }>()
+  /** Other threads may still serve scribes of a thread that has died, whose number is ours. */
+  readonly #scribesOf = randomHex(8)
   #scribesSoFar = 0
 
   constructor(world: GuestsWorld) {
@@ -58,7 +61,9 @@ export class Guests {
     return ticks
   }
 
-  #seat({ legId, room, link, affinity, muted }: EngineCommands['room.seat']['request']): Ok {
+  #seat({ legId, room, link, affinity, muted }: EngineCommands['room.seat']['request']): Ok | Failure {
+    // The thread that kept it has died, and this one is another: the leg would be on no board of ours.
+    if (!this.#world.rooms.keepsPlaceOf(legId)) return { failure: 'not_found', message: 'its place is gone' }
     const guest = this.#guests.get(legId) ?? this.#welcome(legId, affinity, link)
     this.#world.rooms.leave(guest)
     guest.leg.relink(link)
@@ -142,7 +147,7 @@ export class Guests {
     const ids = new Map<Scribe, string>()
     return {
       addScribe: scribe => {
-        const scribeId = `${thread}.${++this.#scribesSoFar}`
+        const scribeId = `${this.#scribesOf}.${++this.#scribesSoFar}`
         ids.set(scribe, scribeId)
         this.#scribes.set(scribeId, { scribe, expected: 0, isStopped: false })
         const { language, isLive } = scribe

@@ -54,7 +54,8 @@ export class Threads {
   place(near: string | null, usedUp?: EngineThread): EngineThread {
     this.#look()
     const met = near === null ? undefined : this.#threadNear(near)
-    const index = met !== undefined && this.#load(met) < FULL ? met : this.#idlest(usedUp)
+    const isFit = met !== undefined && this.#isReady(met) && this.#load(met) < FULL
+    const index = isFit ? met : this.#idlest(usedUp)
     if (near !== null && met === undefined) this.#places.set(near, index)
     return this.all[index]!
   }
@@ -70,9 +71,15 @@ export class Threads {
       legs: this.#crossings.legsOn(index),
     }))
     const others = rank.filter(({ index }) => this.all[index] !== usedUp)
-    return (others.length === 0 ? rank : others).reduce((best, one) =>
+    const ready = others.filter(({ index }) => this.#isReady(index))
+    const fit = [ready, others, rank].find(some => some.length > 0)!
+    return fit.reduce((best, one) =>
       one.load < best.load || (one.load === best.load && one.legs < best.legs) ? one : best,
     ).index
+  }
+
+  #isReady(index: number): boolean {
+    return this.#threads[index]!.isReady !== false
   }
 
   /** Its load, with the legs that came since the last measurement. */
@@ -147,6 +154,11 @@ export class Threads {
   /** Sees an event on its way to control. */
   note(event: MediaEvent, thread: number): void {
     this.#crossings.note(event, thread)
+  }
+
+  /** A thread has died. @returns the legs that have no audio any more: its own, and those of others that were in its rooms */
+  lost(thread: number): string[] {
+    return this.#crossings.lost(thread)
   }
 
   /** A message between threads. */

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallKind, DatagramSocket, Datagrams } from './datagrams.ts'
 import { type DoorOptions, type DoorSocket, type OpenDoor, openNodeDoor } from './door-socket.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
+import type { OwnDescriptors } from './own-descriptors.ts'
 
 /** `auto`: native sockets where they work. */
 export type SocketChoice = 'auto' | 'native' | 'node'
@@ -16,17 +17,27 @@ const TEST_DATAGRAM = new Uint8Array([1, 2, 7])
 const isTest = (bytes: Uint8Array, host: string): boolean =>
   bytes.length === TEST_DATAGRAM.length && bytes[2] === TEST_DATAGRAM[2] && host === '127.0.0.1'
 
+/** The sockets of a thread; `problem`: why not better ones. */
+interface Chosen {
+  datagrams: Datagrams
+  problem: string | null
+}
+
 /** Checks that native sockets may work on this machine; throws if they cannot. */
 function checkPlatform(): void {
   const { platform, arch } = process
   if (platform !== 'linux' || !['x64', 'arm64'].includes(arch)) throw new Error(`not known on ${platform} ${arch}`)
 }
 
-/** The sockets of this thread. Throws if native ones are required and do not work here. */
-export async function chooseDatagrams(choice: SocketChoice): Promise<{ datagrams: Datagrams; problem: string | null }> {
+/**
+ * The sockets of this thread. Throws if native ones are required and do not work here.
+ *
+ * @param own lists the descriptors that Node does not know; absent: nobody reads it
+ */
+export async function chooseDatagrams(choice: SocketChoice, own?: OwnDescriptors): Promise<Chosen> {
   if (choice === 'node') return { datagrams: nodeDatagrams, problem: null }
   try {
-    return await openNative()
+    return await openNative(own)
   } catch (error) {
     if (choice === 'native') throw error
     return { datagrams: nodeDatagrams, problem: (error as Error).message }
@@ -34,11 +45,11 @@ export async function chooseDatagrams(choice: SocketChoice): Promise<{ datagrams
 }
 
 /** By a ring, or, if the system does not allow that, with a call for each datagram. */
-async function openNative(): Promise<{ datagrams: Datagrams; problem: string | null }> {
+async function openNative(own?: OwnDescriptors): Promise<Chosen> {
   checkPlatform()
   const { NativeDatagrams } = await import('./native-datagrams.ts')
   const open = async (calls: CallKind): Promise<Datagrams> => {
-    const native = new NativeDatagrams(calls)
+    const native = new NativeDatagrams(calls, own)
     await proveThatItWorks(native)
     return native
   }

@@ -1,4 +1,5 @@
 import koffi from 'koffi'
+import { OwnDescriptors } from './own-descriptors.ts'
 
 /** Constants of Linux, equal on x64 and arm64 (`asm-generic`). */
 export const AF_INET = 2
@@ -25,6 +26,8 @@ export const EAGAIN = 11
 /** The socket option, and the type of its control message (socket(7)). */
 export const SO_TIMESTAMPNS = 35
 const EPOLL_CTL_ADD = 1
+/** Number of the system call, the same on every machine. */
+const IO_URING_SETUP = 425
 const EPOLLIN = 1
 /** `struct pollfd`, followed by a `struct timespec` (poll(2)). */
 const POLLIN = 1
@@ -85,17 +88,24 @@ export class Libc {
   readonly sendmsg = this.#lib.func('intptr_t sendmsg(int, uintptr_t, int)')
   readonly #mmap = this.#lib.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, intptr_t)')
   /** The C library has no functions for them: the first argument is the number of the call. */
-  readonly ringSetup = this.#lib.func('long syscall(long, uint32_t, uintptr_t)')
+  readonly #ringSetup = this.#lib.func('long syscall(long, uint32_t, uintptr_t)')
   readonly ringEnter = this.#lib.func('long syscall(long, uint32_t, uint32_t, uint32_t, uint32_t, uintptr_t, size_t)')
   readonly #pton = this.#lib.func('int inet_pton(int, const char *, uintptr_t)')
   readonly #ntop = this.#lib.func('const char *inet_ntop(int, uintptr_t, uintptr_t, uint32_t)')
   readonly clockGettime = this.#lib.func('int clock_gettime(int, uintptr_t)')
   readonly #scratch = new SharedMemory(TEXT_AT + TEXT_BYTES)
+  readonly #own: OwnDescriptors
+
+  /** @param own lists the descriptors that it opens */
+  constructor(own = new OwnDescriptors()) {
+    this.#own = own
+  }
 
   /** A UDP socket for audio, whose datagrams carry their arrival time; negative: failed. */
   socket(family: number): number {
     const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
     if (fd < 0) return fd
+    this.#own.add(fd)
     this.#set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)
     this.#mark(fd, family, VOICE)
     return fd
@@ -161,11 +171,21 @@ export class Libc {
   }
 
   close(fd: number): void {
+    this.#own.remove(fd)
     this.#close(fd)
   }
 
   epoll(): number {
-    return this.#epollCreate(0)
+    const fd = this.#epollCreate(0)
+    this.#own.add(fd)
+    return fd
+  }
+
+  /** A ring for this many messages (io_uring_setup(2)); negative: failed. */
+  ring(entries: number, paramsAddress: number): number {
+    const fd = Number(this.#ringSetup(IO_URING_SETUP, entries, paramsAddress))
+    this.#own.add(fd)
+    return fd
   }
 
   /** Memory shared with the system through a descriptor. Throws if there is none. */

@@ -4,6 +4,7 @@ import { AF_INET, AF_INET6, CLOCK_REALTIME, EVENT, Libc, SharedMemory, SO_TIMEST
 import { type MessageCalls, type OpenCalls, SingleCalls } from './message-calls.ts'
 import { ConnectionCalls, NativeSocket, Outgoing } from './native-socket.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
+import type { OwnDescriptors } from './own-descriptors.ts'
 import { RingCalls } from './ring-calls.ts'
 
 /** Maximum number of sockets per `epoll_wait`. */
@@ -26,30 +27,35 @@ const TOGETHER_MS = 0.4
 export class NativeDatagrams implements Datagrams {
   readonly kind = 'native'
   readonly calls: CallKind
-  readonly libc = new Libc()
+  readonly libc: Libc
   readonly outgoing: Outgoing
   readonly connections: ConnectionCalls
   readonly #incoming: Incoming
   /** Of each fetched datagram. */
   readonly #receivers: NativeSocket[] = []
-  readonly #epoll = this.libc.epoll()
+  readonly #epoll: number
   readonly #events = new SharedMemory(MAX_EVENTS * EVENT.bytes)
   readonly #wall = new SharedMemory(16)
   readonly #wallWords = new Int32Array(this.#wall.bytes.buffer)
   /** By the number in its events; null: free. An event of a socket closed meanwhile may find another one, which has no datagram. */
   readonly #sockets: (NativeSocket | null)[] = []
   readonly #freeNumbers: number[] = []
-  readonly #sleep = this.libc.sleeper(this.#epoll)
-  readonly #rest = this.libc.sleeper(-1)
+  readonly #sleep: (ms: number) => void
+  readonly #rest: (ms: number) => void
   #attending: NodeJS.Immediate | undefined
   /** The last round found something: more will follow soon. */
   #isBusy = false
   #polledAt = 0
   #idle: NodeJS.Timeout | undefined
 
-  constructor(calls: CallKind) {
-    const { libc } = this
+  /** @param own lists its descriptors */
+  constructor(calls: CallKind, own?: OwnDescriptors) {
+    const libc = new Libc(own)
+    this.libc = libc
     this.calls = calls
+    this.#epoll = libc.epoll()
+    this.#sleep = libc.sleeper(this.#epoll)
+    this.#rest = libc.sleeper(-1)
     const open: OpenCalls = (kind, headers) =>
       calls === 'ring' ? RingCalls.open(libc, kind, headers) : new SingleCalls(libc, kind, headers)
     this.outgoing = new Outgoing(open)

@@ -1,8 +1,7 @@
 import { type Libc, MSG_DONTWAIT, MSG_NOSIGNAL, SharedMemory } from './libc.ts'
 import { type MessageCalls, NOT_DONE } from './message-calls.ts'
 
-/** Numbers of the system calls, the same on every machine. */
-const IO_URING_SETUP = 425
+/** Number of the system call, the same on every machine. */
 const IO_URING_ENTER = 426
 /** `struct io_uring_params` (io_uring_setup(2)) [bytes, words of 4 bytes]. */
 const PARAMS_BYTES = 120
@@ -69,7 +68,7 @@ export class RingCalls implements MessageCalls {
   static open(libc: Libc, kind: 'receive' | 'send', headerAddresses: readonly number[]): RingCalls {
     const memory = new SharedMemory(PARAMS_BYTES)
     const params = new Uint32Array(memory.bytes.buffer)
-    const fd = libc.ringSetup(IO_URING_SETUP, headerAddresses.length, memory.address)
+    const fd = libc.ring(headerAddresses.length, memory.address)
     if (fd < 0) throw new Error('the system gives no ring')
     try {
       if ((params[PARAMS.features]! & IORING_FEAT_SINGLE_MMAP) === 0) throw new Error('the rings are too old')

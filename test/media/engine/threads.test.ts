@@ -44,6 +44,43 @@ test('a leg for which a thread has no port left goes to another one, if there is
   assert.is(single.place(null, single.all[0]!), single.all[0])
 })
 
+test('a thread that is being started again gets no leg that another one can take', () => {
+  const threads = new Threads([{ ...fake(0), isReady: false }, fake(0.6)], () => 0)
+  assert.is(open(threads, null, 'part_1'), 1)
+  const alone = new Threads([{ ...fake(0), isReady: false }], () => 0)
+  assert.is(open(alone, null, 'part_1'), 0)
+})
+
+test('with a thread its legs are lost, and those of others in its rooms; other legs and rooms are as before', async () => {
+  const room = { kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 8 }
+  const asked: string[] = []
+  const thread = (index: number): WorkingThread => ({
+    request: async name => {
+      asked.push(`${index} ${name}`)
+      return {} as never
+    },
+  })
+  const threads = new Threads([thread(0), thread(1)], () => 0)
+  const at = new Date().toISOString()
+  for (const index of [0, 1]) {
+    threads.note({ name: 'room.opened', at, body: { roomId: `call_${index}` } }, index)
+    for (const leg of ['a', 'b']) {
+      await threads.all[index]!.request('leg.open', { legId: `part_${index}${leg}`, affinity: '', host: '' })
+    }
+  }
+  const go = (index: number, legId: string, roomId: string) =>
+    threads.all[index]!.request('leg.move', { legId, room: { roomId, ...room }, mustExist: true, muted: false })
+  await go(0, 'part_0b', 'call_1')
+  await go(1, 'part_1b', 'call_0')
+  assert.equal(threads.lost(0).sort(), ['part_0a', 'part_0b', 'part_1b'])
+  assert.is(threads.ofRoom('call_0'), undefined)
+  assert.is(threads.ofRoom('call_1'), threads.all[1])
+  asked.length = 0
+  await threads.all[1]!.request('leg.close', { legId: 'part_1b' })
+  await threads.all[0]!.request('leg.close', { legId: 'part_0b' })
+  assert.equal(asked, ['1 leg.close', '1 room.unseat', '0 leg.close'])
+})
+
 test('an answered leg that begins in a room of another thread has its audio first, and then its place there', async () => {
   const asked: [thread: number, name: string, body: object][] = []
   const thread = (index: number): WorkingThread => ({

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { WAV_HEADER_BYTES } from '../../../codecs/wav.ts'
 import type { RecordingInfo } from '../../../media/protocol.ts'
+import { InterruptedRecordings } from '../../../media/recordings/interrupted-recordings.ts'
 import type { Recorder } from '../../../media/recordings/recorder.ts'
 import { makeRecording } from '../../../media/recordings/recording-file.ts'
 import {
@@ -393,6 +394,28 @@ test('a recording that begins while others are recovered is left alone', async (
   )
   recorder.tick()
   assert.is(info(await recorder.finish()).durationMs, 20)
+})
+
+test('of the recordings that lie unfinished, those of a dead thread are finished: nobody else writes them, nor has finished them meanwhile', async () => {
+  const manifest = { version: 1, frames: 1, channels: [{ legId: 'leg_a', startFrame: 0 }], segments: [] }
+  for (const id of ['call_1', 'call_2', 'call_3', 'call_4']) leave(id, manifest)
+  const told: string[] = []
+  const interrupted = new InterruptedRecordings({
+    dataDir,
+    emit: ({ name, body }) => void told.push(`${name} ${(body as { recordingId: string }).recordingId}`),
+    over: id => void told.push(`over ${id}`),
+  })
+  let asked = 0
+  const recovery = interrupted.ofThread(async () => {
+    if (++asked === 1) return null
+    rmSync(partialDir(dataDir, 'call_3'), { recursive: true })
+    return ['call_2']
+  })
+  assert.equal([...interrupted.ids], ['call_1', 'call_2', 'call_3', 'call_4'], 'none of them counts as gone meanwhile')
+  await recovery
+  assert.equal(told, ['over call_1', 'over call_4', 'recording.ready call_1', 'recording.ready call_4'])
+  assert.equal([...interrupted.ids], [])
+  assert.ok(existsSync(partialDir(dataDir, 'call_2')))
 })
 
 test('a data directory without recordings has nothing to recover', async () => {

@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram'
+import { fstatSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
@@ -6,6 +7,7 @@ import { freePort } from '../../../bench/free-port.ts'
 import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
 import type { CallKind, Datagrams } from '../../../media/rtp/datagrams/datagrams.ts'
 import { nodeDatagrams } from '../../../media/rtp/datagrams/node-datagrams.ts'
+import { newDescriptorList, OwnDescriptors } from '../../../media/rtp/datagrams/own-descriptors.ts'
 import { PortPool } from '../../../media/rtp/port-pool.ts'
 import { type RtpReceiver, RtpSocket } from '../../../media/rtp/rtp-socket.ts'
 import { suite } from '../../harness.ts'
@@ -426,5 +428,21 @@ for (const host of ['127.0.0.1', '::1'] as const) {
     })
   }
 }
+
+test('what a thread has opened by itself is closed by its list when it has died, once, and not what it had closed', async () => {
+  if (chosen.kind !== 'native') return
+  const { AF_INET, Libc, SharedMemory } = await import('../../../media/rtp/datagrams/libc.ts')
+  const memory = newDescriptorList()
+  const libc = new Libc(new OwnDescriptors(memory))
+  const params = new SharedMemory(120)
+  const opened = [libc.socket(AF_INET), libc.epoll(), libc.ring(8, params.address)].filter(fd => fd >= 0)
+  assert.ok(opened.length >= 2)
+  libc.close(libc.socket(AF_INET))
+  for (const fd of opened) fstatSync(fd)
+  const ofMainThread = new OwnDescriptors(memory)
+  assert.is(ofMainThread.closeAll(), opened.length)
+  for (const fd of opened) assert.throws(() => fstatSync(fd), /EBADF/)
+  assert.is(ofMainThread.closeAll(), 0)
+})
 
 test.run()
