@@ -18,6 +18,7 @@ type Ok = Record<string, never>
 
 /** Why T.38 cannot pass, as the far end is told. */
 const noFax = (message: string): Failure => ({ failure: 'conflict', message })
+const NO_PAIR = noFax('it takes two parties, alone with each other')
 const NOT_BY_RTP = noFax('a party does not talk by RTP')
 
 /** T.38 between the two who are alone in a room (`Crossings` asks whose threads it concerns). */
@@ -61,10 +62,11 @@ export class FaxPairs {
   }
 }
 
+/** `not_found`: nobody is with it. */
 function otherOf(room: Room | null, legId: string): { legId: string } | Failure {
   const other = room?.legs.find(({ id }) => id !== legId)
-  const isPair = room !== null && !(room instanceof Annex) && room.legs.length === 2
-  if (!isPair || other === undefined) return noFax('it takes two parties, alone with each other')
+  if (other === undefined) return { ...NO_PAIR, failure: 'not_found' }
+  if (room === null || room instanceof Annex || room.legs.length !== 2) return NO_PAIR
   // Nothing passes that we cannot read.
   return room.pause === null ? { legId: other.id } : noFax('nothing passes in a card-payment pause')
 }

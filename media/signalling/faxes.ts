@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answerFax, createFaxOffer, type FaxSide, faxOf } from '../../sip/sdp/fax.ts'
 import type { Body } from '../../sip/user-agent.ts'
 import type { FaxRemote, FaxSocket } from '../engine/engine-protocol.ts'
@@ -11,6 +12,9 @@ import type { Lines } from './lines.ts'
 
 /** The request cannot be fulfilled here (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
+/** How long after its answer a party may still be on its way to the other one, and how often that is looked at [ms]. */
+const ON_ITS_WAY_MS = 3000
+const LOOK_MS = 100
 
 interface FaxesOptions {
   lines: Lines
@@ -33,7 +37,7 @@ interface Fax {
 /**
  * T.38 pass-through (ITU-T T.38 Annex D). A party that wants to switch to fax gets the answer that the only other party of its room
  * gives to the same offer; then packets are relayed unchanged. Any third member, encryption, or keys to be masked
- * prevent this: then the answer is 488, and the fax machines continue with tones. When one leaves, the other is asked back to audio.
+ * prevent this: then the answer is 488, and the fax machines continue with tones. Who has just been answered may be alone for a moment. When one leaves, the other is asked back to audio.
  */
 export class Faxes {
   readonly #options: FaxesOptions
@@ -90,7 +94,11 @@ export class Faxes {
   /** The only other party of its room, if fax can pass between them, else why not. */
   async #partnerOf(line: Line, side: FaxSide): Promise<Line | string> {
     if (!this.#mayFlow(line, side)) return 'its address cannot be reached from here'
-    const found = await line.engine!.request('leg.fax_partner', { legId: line.legId })
+    let found = await line.engine!.request('leg.fax_partner', { legId: line.legId })
+    while (isFailure(found) && found.failure === 'not_found' && !isOver(line) && isOnItsWay(line)) {
+      await sleep(LOOK_MS)
+      found = await line.engine!.request('leg.fax_partner', { legId: line.legId })
+    }
     if (isFailure(found)) return found.message
     const partner = this.#options.lines.get(found.legId)
     const isFree = partner?.state === 'answered' && !this.#byLeg.has(partner.legId)
@@ -188,6 +196,10 @@ export class Faxes {
     this.#options.sip().do((agent, now) => agent.rejectReinvite(line.sessionId, NOT_ACCEPTABLE_HERE, now, headers))
   }
 }
+
+/** It is answered into a room of its own. Control leads it to whom it has called, which takes as long as the database does. */
+const isOnItsWay = ({ answeredMs }: Line): boolean =>
+  answeredMs !== null && performance.now() - answeredMs < ON_ITS_WAY_MS
 
 /** As another socket of this machine reaches it, and is known by it. */
 function socketOf({ own, port }: Line): FaxSocket {

@@ -70,9 +70,10 @@ class Gateways {
     const isAcknowledged = (): boolean =>
       sipp.messages.some(({ sent, startLine }) => sent && startLine.startsWith('ACK'))
     await product.until('it has acknowledged', async () => (isAcknowledged() ? true : null))
-    await product.until('one is in the room', async () =>
-      (await product.all(`/conference_rooms/${this.#roomId}/participants`)).length === 1 ? true : null,
-    )
+    await product.until('one is in the room', async () => {
+      sipp.mustNotHaveFailed()
+      return (await product.all(`/conference_rooms/${this.#roomId}/participants`)).length === 1 ? true : null
+    })
   }
 
   /** The events of a fax in the room. */

@@ -59,10 +59,12 @@ export class Sipp {
   readonly scenario: string
   readonly #child: ChildProcess
   readonly #directory = mkdtempSync(join(tmpdir(), 'sipp-'))
-  readonly #exited: Promise<number | null>
+  /** Also its last words have come. */
+  readonly #ended: Promise<void>
   #output = ''
   /** The trace of a finished run. */
   #kept: string | null = null
+  #failure: Error | null = null
 
   private constructor(scenario: string, ports: Ports, args: string[], options: SippOptions) {
     const { host = HOST } = options
@@ -84,7 +86,12 @@ export class Sipp {
     childOfTest(this.#child)
     this.#child.stdout!.on('data', text => (this.#output += text))
     this.#child.stderr!.on('data', text => (this.#output += text))
-    this.#exited = new Promise(resolve => this.#child.once('exit', resolve))
+    this.#ended = new Promise(resolve =>
+      this.#child.once('close', code => {
+        this.#end(code)
+        resolve()
+      }),
+    )
   }
 
   /** Starts SIPp as the caller of `server`. */
@@ -130,8 +137,9 @@ export class Sipp {
     return `sip:callee@${bracketed(this.host)}:${this.port}`
   }
 
-  /** Every message so far, in order. */
+  /** Every message so far, in order. Throws if the run has failed: then what somebody waits for will not come. */
   get messages(): TracedMessage[] {
+    this.mustNotHaveFailed()
     const text = this.#kept ?? this.#read('messages')
     const trace = /^-{20,} \S+\s+(\d+):(\d+):([\d.]+).*\n\w+ message (sent|received) .*\n\n/gm
     const heads = [...text.matchAll(trace)]
@@ -150,14 +158,24 @@ export class Sipp {
 
   /** Resolves if every call of the run went as the scenario says. Throws with SIPp's own messages otherwise. */
   async passed(): Promise<void> {
-    const code = await this.#exited
-    const errors = this.#read('errors')
+    await this.#ended
+    this.mustNotHaveFailed()
+  }
+
+  /** Throws with SIPp's own messages if the run has failed: for who waits for something else that it leads to. */
+  mustNotHaveFailed(): void {
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  #end(code: number | null): void {
     const trace = this.#read('messages')
     this.#kept = trace
+    const errors = this.#read('errors')
     rmSync(this.#directory, { recursive: true, force: true })
     if (code === 0) return
     const tail = trace.length > SHOWN ? `…${trace.slice(-SHOWN)}` : trace
-    throw new Error(`SIPp ended with ${code} on ${this.scenario}\n${errors}\n${tail}\n${this.#output.slice(-SHOWN)}`)
+    const words = `${errors}\n${tail}\n${this.#output.slice(-SHOWN)}`
+    this.#failure = new Error(`SIPp ended with ${code ?? this.#child.signalCode} on ${this.scenario}\n${words}`)
   }
 
   #file(name: string): string {

@@ -30,12 +30,12 @@ test.afterEach(async () => {
 })
 
 /** Its call is answered into the room of both. */
-async function called(phone: RawPhone): Promise<string> {
+async function called(phone: RawPhone, room = ROOM): Promise<string> {
   const before = media.of('leg.incoming').length
   await phone.call()
   await media.engine.until(() => media.of('leg.incoming').length > before)
   const { legId } = media.of('leg.incoming')[before]!
-  await media.run('leg.answer', { legId, room: ROOM, affinity: 'org', codecs: ['PCMU'] })
+  await media.run('leg.answer', { legId, room, affinity: 'org', codecs: ['PCMU'] })
   await phone.acknowledge()
   return legId
 }
@@ -85,6 +85,22 @@ test('the 488 says why T.38 cannot pass: a party is on hold, or has none', async
   await media.run('leg.hold', { legId: legs[1], held: true, sources: [] })
   await goesOver()
   assert.match(await asks.expect('SIP/2.0 488'), /"T\.38 cannot pass: a party is on hold"/)
+})
+
+test('who goes over to fax before it has reached the other party waits for that, and hears 488 if it stays alone', async () => {
+  const [late, alone] = [await RawPhone.open(media), await RawPhone.open(media)]
+  await media.run('leg.hangup', { legId: legs[0], reason: 'api_hangup' })
+  const legId = await called(late, { ...ROOM, roomId: 'call_2' })
+  await called(alone, { ...ROOM, roomId: 'call_3' })
+  await Promise.all([late.inside('INVITE', 2, [], FAX), alone.inside('INVITE', 2, [], FAX)])
+  const isPending = ({ got }: RawPhone): boolean => got.some(text => /^SIP\/2\.0 100[\s\S]*CSeq: 2 INVITE/.test(text))
+  await media.engine.until(() => isPending(late) && isPending(alone))
+  await media.run('leg.move', { legId, room: ROOM, mustExist: true, muted: false })
+  await isAsked()
+  await asked.respond(200, { body: FAX })
+  await media.engine.until(() => media.of('leg.fax').length === 1)
+  assert.match(await alone.expect('SIP/2.0 488'), /"T\.38 cannot pass: it takes two parties, alone with each other"/)
+  for (const phone of [late, alone]) phone.close()
 })
 
 test('a partner who refuses is why: the Warning says so', async () => {
