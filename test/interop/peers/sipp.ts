@@ -94,7 +94,7 @@ export class Sipp {
     )
   }
 
-  /** Starts SIPp as the caller of `server`. */
+  /** Starts SIPp as the caller of `server`, and resolves when it has said something. */
   static async caller(
     scenario: string,
     server: { host: string; port: number },
@@ -111,7 +111,13 @@ export class Sipp {
     if (options.account !== undefined) args.push('-auth_uri', args[0]!)
     if (options.rate !== undefined) args.push('-r', String(options.rate))
     if (options.lostPct !== undefined) args.push('-lost', String(options.lostPct))
-    return new Sipp(scenario, await freePorts(options), args, options)
+    for (let tries = 1; ; tries++) {
+      const sipp = new Sipp(scenario, await freePorts(options), args, options)
+      while (sipp.#isRunning && sipp.#trace === '') await sleep(POLL_MS)
+      // Otherwise one of its ports was taken by another test in the meantime.
+      if (sipp.#trace !== '') return sipp
+      if (tries >= TRIES) await sipp.passed()
+    }
   }
 
   /** Starts SIPp as the called party, and resolves when it listens. */
@@ -137,10 +143,14 @@ export class Sipp {
     return `sip:callee@${bracketed(this.host)}:${this.port}`
   }
 
+  get #trace(): string {
+    return this.#kept ?? this.#read('messages')
+  }
+
   /** Every message so far, in order. Throws if the run has failed: then what somebody waits for will not come. */
   get messages(): TracedMessage[] {
     this.mustNotHaveFailed()
-    const text = this.#kept ?? this.#read('messages')
+    const text = this.#trace
     const trace = /^-{20,} \S+\s+(\d+):(\d+):([\d.]+).*\n\w+ message (sent|received) .*\n\n/gm
     const heads = [...text.matchAll(trace)]
     return heads.map((head, n) => {
