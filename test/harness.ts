@@ -4,10 +4,12 @@ import { suite as uvuSuite } from 'uvu'
 const DEFAULT_TIMEOUT_MS = 30_000
 /** Long enough for a product to start in a hook. */
 const HOOK_TIMEOUT_MS = 120_000
+/** Tests `together` at a time: with more of them, their starts alone keep a slow machine busy for longer than their peers wait. */
+const AT_ONCE = 16
 
 export interface TestOptions {
   timeoutMs?: number
-  /** The test mostly waits, and shares nothing with the others of the suite that have this option: all begin with the first of them. */
+  /** The test mostly waits, and shares nothing with the others of the suite that have this option: as many as `AT_ONCE` run at a time. */
   together?: boolean
 }
 
@@ -31,6 +33,14 @@ export interface Suite {
 export function suite(title: string, all: TestOptions = {}): Suite {
   const inner = uvuSuite(title)
   const together: (() => Promise<void>)[] = []
+  const lane = async (): Promise<void> => {
+    for (let next = together.shift(); next !== undefined; next = together.shift()) await next().catch(() => {})
+  }
+  let isBegun = false
+  const beginTogether = (): void => {
+    if (!isBegun) for (let n = 0; n < AT_ONCE; n++) void lane()
+    isBegun = true
+  }
   const test = (name: string, run: () => unknown, own: TestOptions = {}): void => {
     const options = { ...all, ...own }
     let running: Promise<void> | undefined
@@ -42,7 +52,7 @@ export function suite(title: string, all: TestOptions = {}): Suite {
     }
     if (options.together) together.push(begin)
     inner(name, () => {
-      if (options.together) for (const other of together) void other()
+      if (options.together) beginTogether()
       return begin()
     })
   }

@@ -113,7 +113,7 @@ export class Sipp {
     if (options.lostPct !== undefined) args.push('-lost', String(options.lostPct))
     for (let tries = 1; ; tries++) {
       const sipp = new Sipp(scenario, await freePorts(options), args, options)
-      while (sipp.#isRunning && sipp.#trace === '') await sleep(POLL_MS)
+      await sipp.#until(() => sipp.#trace !== '')
       // Otherwise one of its ports was taken by another test in the meantime.
       if (sipp.#trace !== '') return sipp
       if (tries >= TRIES) await sipp.passed()
@@ -128,11 +128,17 @@ export class Sipp {
       // A former connection of this port does not listen.
       const listens = options.transport === 'tcp' ? '[0-9A-F]+:0000 0A ' : ''
       const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} ${listens}`)
-      while (sipp.#isRunning && !entry.test(readFileSync(table, 'latin1'))) await sleep(POLL_MS)
+      await sipp.#until(() => entry.test(readFileSync(table, 'latin1')))
       if (sipp.#isRunning) return sipp
       // One of its ports was taken by another test in the meantime.
       if (tries >= TRIES) await sipp.passed()
     }
+  }
+
+  /** Resolves when this is so, or it has ended. Where a start takes long, the machine is busy: then it is looked at more rarely. */
+  async #until(is: () => boolean): Promise<void> {
+    const begun = performance.now()
+    while (this.#isRunning && !is()) await sleep(Math.max(POLL_MS, (performance.now() - begun) / 8))
   }
 
   get #isRunning(): boolean {
