@@ -14,6 +14,7 @@ import { authorOf, saveCallback } from './store.ts'
 import type { CallbackRow } from './tables.ts'
 
 const common = { tag: 'Callbacks', reply: callbackSchema } as const
+const write = { ...common, method: 'POST', scope: 'callbacks:write', errors: [409] as number[] } as const
 
 export function callbackRoutes(deps: CallbackDeps): Route[] {
   const { store } = deps
@@ -29,17 +30,14 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
   }
   return [
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/callbacks',
       id: 'createCallback',
       summary: 'Book a callback',
       description:
         'A number has one open callback: a later request for it is merged into that one. A second request with the same `call_id` returns the callback of the first.',
-      scope: 'callbacks:write',
       mode: 'live',
       body: createBody,
-      errors: [409],
       handler: (context, { body }) => book(deps, context, body),
     }),
     route({
@@ -61,40 +59,32 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
     }),
     retrieveRoute(plain),
     route({
-      ...common,
+      ...write,
       method: 'PATCH',
       path: '/callbacks/:id',
       id: 'updateCallback',
       summary: 'Change an open callback',
       description: 'Updates the fields sent; a note is added to the notes. 409 if the callback is closed.',
-      scope: 'callbacks:write',
       body: changeBody,
-      errors: [409],
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/callbacks/:id/cancel',
       id: 'cancelCallback',
       summary: 'Cancel a callback',
       description: '409 while it is on a call, or if it is closed.',
-      scope: 'callbacks:write',
-      errors: [409],
       handler: (context, { params }) => close(deps, context, params.id, { trigger: 'cancel' }),
     }),
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/callbacks/:id/complete',
       id: 'completeCallback',
       summary: 'Complete a callback',
       description:
         'Closes an open callback that was resolved in another way. 409 while it is on a call, or if it is closed.',
-      scope: 'callbacks:write',
       mode: 'live',
       body: completeBody,
-      errors: [409],
       handler: (context, { params, body }) => close(deps, context, params.id, { trigger: 'complete', note: body.note }),
     }),
   ]

@@ -77,29 +77,32 @@ const createBody = input({
   metadata: Type.Optional(metadata),
 })
 
+const read = { method: 'GET', tag: 'Calls', scope: 'calls:read' } as const
+const write = {
+  method: 'POST',
+  tag: 'Calls',
+  scope: 'calls:write',
+  reply: callSchema,
+  errors: [409, 503] as number[],
+} as const
+
 export function callRoutes(deps: CallDeps): Route[] {
   const { store, media } = deps
   return [
     route({
-      method: 'POST',
+      ...write,
       path: '/calls',
       id: 'createCall',
       summary: 'Place a call',
-      tag: 'Calls',
-      scope: 'calls:write',
       body: createBody,
       status: 201,
-      reply: callSchema,
-      errors: [409, 503],
       handler: (context, { body }) => createCall(deps, context, body),
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/calls',
       id: 'listCalls',
       summary: 'List calls',
-      tag: 'Calls',
-      scope: 'calls:read',
       query: callSearch,
       reply: listOf(callSchema),
       reads: ['calls', 'participants'],
@@ -109,28 +112,22 @@ export function callRoutes(deps: CallDeps): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/calls/:id',
       id: 'getCall',
       summary: 'Retrieve a call',
-      tag: 'Calls',
-      scope: 'calls:read',
       reply: callSchema,
       reads: ['calls', 'participants'],
       handler: (context, { params }) => retrieve(deps, context, params.id),
     }),
     route({
-      method: 'POST',
+      ...write,
       path: '/calls/:id/hangup',
       id: 'hangUpCall',
       summary: 'Hang up a call',
       description:
         'For a conference session: hangs up every leg in it. 409 if the call has ended. While the database is unavailable, a running call is still hung up, and the answer shows its last known state.',
       withoutStore: true,
-      tag: 'Calls',
-      scope: 'calls:write',
-      reply: callSchema,
-      errors: [409, 503],
       handler: async (context, { params }) => {
         const known = deps.running.find(context, params.id)
         try {
@@ -147,13 +144,11 @@ export function callRoutes(deps: CallDeps): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/calls/:id/participants',
       id: 'listCallParticipants',
       summary: "List a call's participants",
       description: 'For a conference session: everybody who is or was in it. For the call of a phone: that phone.',
-      tag: 'Calls',
-      scope: 'calls:read',
       query: listQuery,
       reply: listOf(participantSchema),
       handler: async (context, { params, query }) => {

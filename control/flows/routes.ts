@@ -34,6 +34,8 @@ import { type SimulateDeps, simulateFlow } from './simulate.ts'
 import { flowTemplateRoutes } from './templates/routes.ts'
 
 const common = { tag: 'Flows', reply: flowSchema } as const
+const read = { ...common, method: 'GET', scope: 'flows:read' } as const
+const write = { ...common, method: 'POST', scope: 'flows:write', errors: [409] as number[] } as const
 
 export function flowRoutes(deps: SimulateDeps): Route[] {
   return [
@@ -49,26 +51,21 @@ function flowOperations(deps: SimulateDeps): Route[] {
   const { store, assistantsOf } = deps
   return [
     route({
-      tag: 'Flows',
-      method: 'POST',
+      ...write,
       path: '/flows',
       id: 'createFlow',
       summary: 'Create a flow',
       description: "An unpublished draft with your graph or a template's. Without either, it has a start and an end.",
-      scope: 'flows:write',
       body: createBody,
       status: 201,
       reply: flowWithGraphSchema,
-      errors: [409],
       handler: (context, { body }) => createFlow(deps, context, body),
     }),
     route({
-      tag: 'Flows',
-      method: 'GET',
+      ...read,
       path: '/flows',
       id: 'listFlows',
       summary: 'List flows',
-      scope: 'flows:read',
       query: flowListQuery,
       reply: listOf(flowSchema),
       handler: async (context, { query }) => {
@@ -81,12 +78,10 @@ function flowOperations(deps: SimulateDeps): Route[] {
       },
     }),
     route({
-      ...common,
-      method: 'GET',
+      ...read,
       path: '/flows/:id',
       id: 'getFlow',
       summary: 'Retrieve a flow and the graph of its draft',
-      scope: 'flows:read',
       reply: flowWithGraphSchema,
       handler: (context, { params }) => getFlow(deps, context, params.id),
     }),
@@ -103,28 +98,23 @@ function flowOperations(deps: SimulateDeps): Route[] {
       handler: (context, { params, body }) => changeFlow(deps, context, params.id, body),
     }),
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/flows/:id/duplicate',
       id: 'duplicateFlow',
       summary: "Create a flow from this flow's draft",
       description: 'The copy is unpublished, and no assistant uses it.',
-      scope: 'flows:write',
       body: duplicateBody,
       status: 201,
-      errors: [409],
       handler: (context, { params, body }) => duplicateFlow(deps, context, params.id, body),
     }),
     route({
-      ...common,
+      ...write,
       method: 'DELETE',
       path: '/flows/:id',
       id: 'deleteFlow',
       summary: 'Delete a flow and its versions',
       description: '409 while an assistant or a copilot profile uses it; `details.used_by` lists them.',
-      scope: 'flows:write',
       reply: deletedObject('flow'),
-      errors: [409],
       handler: (context, { params }) => deleteFlow(deps, context, params.id),
     }),
   ]
@@ -134,38 +124,31 @@ function draftOperations(deps: SimulateDeps): Route[] {
   const { store } = deps
   return [
     route({
-      ...common,
+      ...write,
       method: 'PUT',
       path: '/flows/:id/draft',
       id: 'writeFlowDraft',
       summary: 'Write the draft',
       description:
         'Replaces the nodes. Settings merge; variables are kept unless sent. Nodes are matched by key: a label, and the recording of an unchanged script, are kept unless sent. 409 (`draft_stale`) if `base_rev` is not the current `draft_rev`.',
-      scope: 'flows:write',
       body: draftBody,
       reply: flowWithGraphSchema,
-      errors: [409],
       handler: (context, { params, body }) => writeDraft(deps, context, params.id, body),
     }),
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/flows/:id/publish',
       id: 'publishFlow',
       summary: 'Publish the draft as the version that calls run',
       description: '409 (`graph_invalid`) while it has errors; `details.issues` lists them. Emits `flow.published`.',
-      scope: 'flows:write',
       body: publishBody,
-      errors: [409],
       handler: (context, { params, body }) => publishFlow(deps, context, params.id, body),
     }),
     route({
-      ...common,
-      method: 'GET',
+      ...read,
       path: '/flows/:id/versions',
       id: 'listFlowVersions',
       summary: 'List published versions',
-      scope: 'flows:read',
       query: listQuery,
       reply: listOf(flowVersionSchema),
       handler: async (context, { params, query }) => {
@@ -181,27 +164,21 @@ function draftOperations(deps: SimulateDeps): Route[] {
 function archiveOperations(deps: SimulateDeps): Route[] {
   return [
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/flows/:id/archive',
       id: 'archiveFlow',
       summary: 'Archive a flow',
       description:
         'It can still be read, simulated, duplicated and deleted, but not changed, published, referenced or called. 409 while an assistant, a copilot profile or an inbound route uses it; `details.used_by` lists them. Calls that it leads continue. Emits `flow.archived`.',
-      scope: 'flows:write',
-      errors: [409],
       handler: (context, { params }) => archiveFlow(deps, context, params.id),
     }),
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/flows/:id/unarchive',
       id: 'unarchiveFlow',
       summary: 'Unarchive a flow',
       description:
         'It becomes `published` if it was ever published, else `draft`. 409 (`not_archived`) if it is not archived. Emits `flow.unarchived`.',
-      scope: 'flows:write',
-      errors: [409],
       handler: (context, { params }) => unarchiveFlow(deps, context, params.id),
     }),
   ]
@@ -223,18 +200,15 @@ function trialOperations(deps: SimulateDeps): Route[] {
       handler: (context, { body }) => validateFlow(deps, context, body),
     }),
     route({
-      ...common,
-      method: 'POST',
+      ...write,
       path: '/flows/:id/simulate',
       id: 'simulateFlow',
       summary: 'Run a text-only call through a flow',
       description:
         'Actions are dry runs; with a test key, models are mocks. `Accept: text/event-stream` sends `sim.started`, `sim.node`, `sim.turn` and `sim.action` as they happen, then `sim.done` with the JSON answer. Closing the connection stops the simulation. A simulation can be continued for 15 minutes after its last turn.',
-      scope: 'flows:write',
       body: simulateBody,
       reply: flowSimulationSchema,
       streamType: EVENT_STREAM,
-      errors: [409],
       handler: (context, { params, body, headers }) => simulateFlow(deps, context, params.id, body, headers.accept),
     }),
   ]

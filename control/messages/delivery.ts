@@ -1,8 +1,11 @@
 import { follow } from '../calls/steps/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { newId } from '../kernel/ids.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { redactorOf } from '../organisation/redaction/settings.ts'
 import type { Device } from '../queues/ringing/rings.ts'
+import { count } from '../usage/ledger.ts'
 import { toMessage } from './schema.ts'
 import type { MessageRow } from './tables.ts'
 
@@ -13,16 +16,27 @@ const LOST_MS = 60_000
 
 export type PhoneDevice = Extract<Device, { kind: 'sip' }>
 
-/** Sends a text to these phones after the commit. Its unredacted words exist only here. */
-export function sendOn(
+type Parties = Pick<MessageRow, 'from_user_id' | 'to_user_id' | 'to_address'>
+
+/** Stores a text, and sends it to these phones after the commit. Its unredacted words exist only here. `from`: the sender's URI. */
+export async function insertText(
   trx: Trx,
-  { messageId, from, text, phones }: { messageId: string; from: string; text: string; phones: readonly PhoneDevice[] },
-): void {
+  tenant: Tenant,
+  { text, from, phones, at, ...parties }: Parties & { text: string; from: string; phones: PhoneDevice[]; at: Date },
+): Promise<MessageRow> {
+  const redact = await redactorOf(trx, tenant)
+  const [messageId, created] = [newId('message'), at.toISOString()]
+  const status = parties.to_user_id === null ? 'received' : 'queued'
+  const told = { text: redact(text), status, sip_code: null, pending: phones.length, created } as const
+  const row: MessageRow = { ...ownedBy(tenant), id: messageId, ...parties, ...told }
+  await forTenant(trx, tenant).insert('messages', row)
+  await count(trx, tenant, { sourceId: messageId, at: created, amounts: { messages: 1 } })
   follow(trx, messageId, async ({ media }) => {
     for (const { uri, via, route } of phones) {
       await media.request('sip.message', { messageId, uri, from, via, ...(route !== undefined && { route }), text })
     }
   })
+  return row
 }
 
 /** A phone has answered or timed out. The first one that accepts the text is enough. */

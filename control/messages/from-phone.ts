@@ -1,18 +1,14 @@
 import { RateLimits } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
-import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
-import { redactorOf } from '../organisation/redaction/settings.ts'
 import { devicesOf } from '../queues/agents/devices.ts'
 import type { TakeText } from '../queues/agents/phone-asks.ts'
 import { destinationOf, partyAt } from '../queues/destinations.ts'
 import { suspensionOf } from '../usage/allowance.ts'
-import { count } from '../usage/ledger.ts'
-import { MAX_PHONES, type PhoneDevice, sendOn } from './delivery.ts'
+import { insertText, MAX_PHONES, type PhoneDevice } from './delivery.ts'
 import { toMessage } from './schema.ts'
-import type { MessageRow } from './tables.ts'
 
 /** Rate limit of texts from one member's phones. */
 const RATE = { burst: 20, perSecond: 1 }
@@ -64,18 +60,9 @@ export function textsOfPhones(deps: MessageDeps): TakeText {
     if (target.userId !== null && phones.length === 0) return 480
     const from = await senderUri(deps, tenant, account.id)
     await store.transaction(async trx => {
-      const redact = await redactorOf(trx, tenant)
-      const row: MessageRow = {
-        ...ownedBy(tenant),
-        id: newId('message'),
-        ...{ from_user_id: account.id, to_user_id: target.userId, to_address: to, text: redact(text) },
-        status: target.userId === null ? 'received' : 'queued',
-        ...{ sip_code: null, pending: phones.length, created: at.toISOString() },
-      }
-      await forTenant(trx, tenant).insert('messages', row)
-      await count(trx, tenant, { sourceId: row.id, at: row.created, amounts: { messages: 1 } })
+      const parties = { from_user_id: account.id, to_user_id: target.userId, to_address: to }
+      const row = await insertText(trx, tenant, { ...parties, text, from, phones, at })
       await appendEvent(trx, tenant, { type: 'message.received', at: row.created, object: toMessage(row) })
-      sendOn(trx, { messageId: row.id, from, text, phones })
     })
     return target.userId === null ? 200 : 202
   }

@@ -4,14 +4,10 @@ import { conflict, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { newId } from '../kernel/ids.ts'
-import { forTenant, ownedBy } from '../kernel/tenancy.ts'
-import { redactorOf } from '../organisation/redaction/settings.ts'
-import { count } from '../usage/ledger.ts'
-import { sendOn } from './delivery.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { insertText } from './delivery.ts'
 import { type MessageDeps, phonesOf, senderUri } from './from-phone.ts'
 import { MAX_TEXT_BYTES, type Message, messageBody, messageSchema, toMessage } from './schema.ts'
-import type { MessageRow } from './tables.ts'
 
 export function messageRoutes(deps: MessageDeps): Route[] {
   const plain: Plain<'messages', typeof messageSchema> = {
@@ -25,7 +21,7 @@ export function messageRoutes(deps: MessageDeps): Route[] {
       id: 'createMessage',
       summary: "Send a text to a member's phones",
       description:
-        'By SIP (RFC 3428), to each SIP phone that the member has registered at this node. The first phone that accepts it makes it `delivered`. 409 if there is none.',
+        'By SIP (RFC 3428), to each SIP phone that the member has registered. The first phone that accepts it makes it `delivered`. 409 if there is none.',
       tag: 'Messages',
       scope: 'agents:write',
       body: messageBody,
@@ -58,19 +54,10 @@ async function send(
   if (refused !== null) return refused
   const at = now()
   const phones = await phonesOf(store, context, to_user_id, at)
-  if (phones.length === 0) return conflict('agent_unreachable', 'The member has no SIP phone registered here.')
+  if (phones.length === 0) return conflict('agent_unreachable', 'The member has no SIP phone that can be reached.')
   const from = await senderUri(deps, context, from_user_id ?? null)
+  const parties = { from_user_id: from_user_id ?? null, to_user_id, to_address: null }
   return context.transaction(async trx => {
-    const redact = await redactorOf(trx, context)
-    const row: MessageRow = {
-      ...ownedBy(context),
-      id: newId('message'),
-      ...{ from_user_id: from_user_id ?? null, to_user_id, to_address: null, text: redact(text), status: 'queued' },
-      ...{ sip_code: null, pending: phones.length, created: at.toISOString() },
-    }
-    await forTenant(trx, context).insert('messages', row)
-    await count(trx, context, { sourceId: row.id, at: row.created, amounts: { messages: 1 } })
-    sendOn(trx, { messageId: row.id, from, text, phones })
-    return toMessage(row)
+    return toMessage(await insertText(trx, context, { ...parties, text, from, phones, at }))
   })
 }

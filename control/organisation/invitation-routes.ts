@@ -66,55 +66,47 @@ const invitationBody = input({
   takes_seat: Type.Optional(userFields.takes_seat),
 })
 
+const read = { method: 'GET', tag: 'Users', scope: 'users:read' } as const
+const write = { method: 'POST', tag: 'Users', scope: 'users:write', errors: [409] as number[] } as const
+
 export const invitationRoutes = (deps: InvitationDeps): Route[] => [
   route({
-    method: 'POST',
+    ...write,
     path: '/invitations',
     id: 'createInvitation',
     summary: 'Invite a member',
     description:
       'Creates a member with status `invited` and mails a link that makes it `active`. 409 if a member already has this address or extension.',
-    tag: 'Users',
-    scope: 'users:write',
     body: invitationBody,
     status: 201,
     reply: offeredSchema,
-    errors: [409],
     handler: (context, { body }) => invite(deps, context, body),
   }),
   route({
-    method: 'POST',
+    ...write,
     path: '/invitations/:id/resend',
     id: 'resendInvitation',
     summary: 'Resend an invitation',
     description:
       'Mails a new link, valid for 14 days; the previous one stops working. A revoked invitation is open again. 409 with `details.reason` `not_invited` if the member has accepted, or was admitted or deactivated.',
-    tag: 'Users',
-    scope: 'users:write',
     reply: offeredSchema,
-    errors: [409],
     handler: (context, { params }) => resend(deps, context, params.id),
   }),
   route({
-    method: 'POST',
+    ...write,
     path: '/invitations/:id/revoke',
     id: 'revokeInvitation',
     summary: 'Revoke an invitation',
     description:
       'Its link stops working, a pending mail is not sent, and the member becomes `deactivated`. 409 with `details.reason` `not_invited` if the member has accepted, or was admitted or deactivated.',
-    tag: 'Users',
-    scope: 'users:write',
     reply: invitationSchema,
-    errors: [409],
     handler: (context, { params }) => revoke(deps, context, params.id),
   }),
   route({
-    method: 'GET',
+    ...read,
     path: '/invitations',
     id: 'listInvitations',
     summary: 'List invitations',
-    tag: 'Users',
-    scope: 'users:read',
     query: listQuery,
     reply: listOf(invitationSchema),
     handler: async (context, { query }) => {
@@ -124,12 +116,10 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     },
   }),
   route({
-    method: 'GET',
+    ...read,
     path: '/invitations/:id',
     id: 'getInvitation',
     summary: 'Retrieve an invitation',
-    tag: 'Users',
-    scope: 'users:read',
     reply: invitationSchema,
     handler: async (context, { params }) => {
       const row = await forTenant(deps.store.db, context).find('invitations', params.id)

@@ -55,8 +55,13 @@ const superviseBody = input({
   user_id: Type.String({ maxLength: 200, description: 'The supervisor: all their devices ring.' }),
 })
 
-const common = { method: 'POST', tag: 'Calls', scope: 'calls:write', reply: callSchema } as const
-const errors = [409]
+const common = {
+  method: 'POST',
+  tag: 'Calls',
+  scope: 'calls:write',
+  reply: callSchema,
+  errors: [409] as number[],
+} as const
 
 export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
   const act = (context: Context, callId: string, what: (handling: Handling) => Promise<Problem | null>) =>
@@ -64,7 +69,6 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
   return [
     route({
       ...common,
-      errors,
       path: '/calls/:id/hold',
       id: 'holdCall',
       summary: 'Put a call on hold',
@@ -74,7 +78,6 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
     }),
     route({
       ...common,
-      errors,
       path: '/calls/:id/unhold',
       id: 'unholdCall',
       summary: 'Take a call off hold',
@@ -84,7 +87,6 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
     }),
     route({
       ...common,
-      errors,
       path: '/calls/:id/transfer',
       id: 'transferCall',
       summary: 'Transfer a call',
@@ -95,7 +97,6 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
     }),
     route({
       ...common,
-      errors,
       path: '/calls/:id/transfer/complete',
       id: 'completeTransfer',
       summary: 'Complete an attended transfer',
@@ -105,7 +106,6 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
     }),
     route({
       ...common,
-      errors,
       path: '/calls/:id/transfer/cancel',
       id: 'cancelTransfer',
       summary: 'Cancel an attended transfer',
@@ -114,7 +114,6 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
     }),
     route({
       ...common,
-      errors,
       path: '/calls/:id/supervise',
       id: 'superviseCall',
       summary: 'Supervise a call',

@@ -37,6 +37,8 @@ const changeBody = input({
 })
 type Change = Static<typeof changeBody>
 
+const write = { tag: 'Conference rooms', scope: 'conference:write', errors: [409, 503] as number[] } as const
+
 export function roomParticipantRoutes(deps: DialDeps): Route[] {
   const { store } = deps
   return [
@@ -69,18 +71,16 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       },
     }),
     route({
+      ...write,
       method: 'POST',
       path: '/conference_rooms/:id/participants',
       id: 'inviteConferenceParticipant',
       summary: 'Dial somebody into a conference room',
       description:
         'Joins when it answers, without a PIN. 409 with `details.reason` `room_full` if the room has reached `max_participants`.',
-      tag: 'Conference rooms',
-      scope: 'conference:write',
       body: inviteBody,
       status: 201,
       reply: participantSchema,
-      errors: [409, 503],
       handler: async (context, { params, body }) => {
         const room = await findRoom(store.db, context, params.id)
         if (room === undefined) return missing('conference_room', params.id)
@@ -106,30 +106,26 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       },
     }),
     route({
+      ...write,
       method: 'PATCH',
       path: '/conference_rooms/:id/participants/:participant_id',
       id: 'updateConferenceParticipant',
       summary: 'Change a participant',
       description: 'Mutes, deafens, holds, changes its audio, or changes its role. 409 if it has left already.',
-      tag: 'Conference rooms',
-      scope: 'conference:write',
       params: participantParams,
       body: changeBody,
       reply: participantSchema,
-      errors: [409, 503],
       handler: (context, { params, body }) => change(deps, context, params.id, params.participant_id, body),
     }),
     route({
+      ...write,
       method: 'DELETE',
       path: '/conference_rooms/:id/participants/:participant_id',
       id: 'removeConferenceParticipant',
       summary: 'Remove a participant',
       description: 'Hangs it up. 409 if it has left already.',
-      tag: 'Conference rooms',
-      scope: 'conference:write',
       params: participantParams,
       reply: deletedObject('participant'),
-      errors: [409, 503],
       handler: async (context, { params }) => {
         const found = await find(deps, context, params.id, params.participant_id)
         const removed = {

@@ -33,31 +33,34 @@ const streamParams = Type.Object({
   stream_id: Type.String({ minLength: 1, maxLength: 200 }),
 })
 
+const read = { method: 'GET', tag: 'Media streams', scope: 'calls:read' } as const
+const write = {
+  tag: 'Media streams',
+  scope: 'streams:write',
+  reply: mediaStreamSchema,
+  errors: [409, 503] as number[],
+} as const
+
 export function streamRoutes(deps: StreamDeps): Route[] {
   const { store } = deps
   return [
     route({
+      ...write,
       method: 'POST',
       path: '/calls/:id/streams',
       id: 'createStream',
       summary: "Send a call's audio to a WebSocket",
       description:
         "Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. 403 (`consent_missing`) if the organisation requires consent to recording and the other party has not given it. With `mode` `bidirectional` the receiver's audio is also played in the call.",
-      tag: 'Media streams',
-      scope: 'streams:write',
       body: streamInput,
       status: 201,
-      reply: mediaStreamSchema,
-      errors: [409, 503],
       handler: (context, { params, body }) => createStream(deps, context, params.id, body),
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/calls/:id/streams',
       id: 'listStreams',
       summary: "List a call's media streams",
-      tag: 'Media streams',
-      scope: 'calls:read',
       query: Type.Object(listParameters, { additionalProperties: false }),
       reply: listOf(mediaStreamSchema),
       handler: async (context, { params, query }) => {
@@ -69,12 +72,10 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/calls/:id/streams/:stream_id',
       id: 'getStream',
       summary: 'Retrieve a media stream',
-      tag: 'Media streams',
-      scope: 'calls:read',
       params: streamParams,
       reply: mediaStreamSchema,
       handler: async (context, { params }) => {
@@ -85,17 +86,14 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       },
     }),
     route({
+      ...write,
       method: 'DELETE',
       path: '/calls/:id/streams/:stream_id',
       id: 'stopStream',
       summary: 'Stop a media stream',
       description:
         'Queued frames are sent, then `stop`. The call continues. Returns the final counters; 409 if the stream has ended.',
-      tag: 'Media streams',
-      scope: 'streams:write',
       params: streamParams,
-      reply: mediaStreamSchema,
-      errors: [409, 503],
       handler: (context, { params }) => stopStream(deps, context, params.id, params.stream_id),
     }),
   ]

@@ -28,20 +28,20 @@ const rtpHeadersSchema = Type.Object({
   ends_at: nullable(timestamp('When it stops by itself.')),
 })
 
+const errors = [409, 503]
+const read = { method: 'GET', tag: 'Calls', scope: 'calls:read', errors } as const
+
 export function traceRoutes(deps: TraceDeps): Route[] {
   return [
     route({
-      method: 'GET',
+      ...read,
       path: '/calls/:id/sip',
       id: 'listCallSipMessages',
       summary: "List a call's SIP messages",
       description:
         "All SIP messages of the call's legs. Secrets are masked: digests, keys of encrypted audio, pressed keys. At most 200 messages per leg, kept as long as the call. 409 with `details.reason` `other_node` while a leg is on another node.",
-      tag: 'Calls',
-      scope: 'calls:read',
       query: listQuery,
       reply: listOf(sipMessageSchema),
-      errors: [409, 503],
       handler: async (context, { params, query }) => {
         const call = await forTenant(deps.store.db, context).find('calls', params.id)
         if (call === undefined) return missing('call', params.id)
@@ -52,17 +52,14 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/calls/:id/sip.pcap',
       id: 'getCallSipCapture',
       summary: "Download a call's SIP messages and RTP headers",
       description:
         'A capture file (libpcap) of the SIP messages and, after `POST /calls/{id}/sip/rtp`, of the first 12 octets of each RTP packet: no audio, and no key. Each message is a UDP datagram in it, whatever transport carried it.',
-      tag: 'Calls',
-      scope: 'calls:read',
       reply: Type.String({ format: 'binary' }),
       rawType: PCAP,
-      errors: [409, 503],
       handler: async (context, { params }) => {
         const call = await forTenant(deps.store.db, context).find('calls', params.id)
         if (call === undefined) return missing('call', params.id)
@@ -87,7 +84,7 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       scope: 'calls:write',
       body: rtpHeadersBody,
       reply: rtpHeadersSchema,
-      errors: [409, 503],
+      errors,
       handler: (context, { params, body }) => traceRtp(deps, context, params.id, body),
     }),
   ]

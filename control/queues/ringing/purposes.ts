@@ -121,10 +121,7 @@ const referred: Purpose = {
     await takeOver(trx, tenant, { ...ring, state: 'talking' }, { at })
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
   },
-  async failed({ trx, tenant, ring, at }) {
-    if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
-    await meet(trx, tenant, ring.call_id, { at })
-  },
+  failed: consult.failed,
   over: leftAlone,
 }
 
