@@ -368,7 +368,7 @@ export class CallsIn {
     if (line === null || line.peer === null) return notFound(legId)
     const sip = this.#options.sip()
     const isPassedOn = line.peer.proxy?.proven !== undefined
-    const to = node === null || isPassedOn ? null : await sip.nodeAt(node)
+    const to = node === null || isPassedOn ? null : await sip.nodes.nodeAt(node)
     if (isOver(line)) return notFound(legId)
     if (to === 'gone') return conflict('that node is gone')
     if (to === null) {

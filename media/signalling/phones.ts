@@ -13,7 +13,7 @@ export interface PhonesOptions {
   emit: (event: MediaEvent) => void
 }
 
-type Sip = Pick<SipEndpoint, 'do' | 'checkAsk' | 'answerAsk' | 'subscriptionIds' | 'throughNode'>
+type Sip = Pick<SipEndpoint, 'do' | 'checkAsk' | 'answerAsk' | 'subscriptionIds' | 'nodes'>
 
 /**
  * SUBSCRIBE and MESSAGE of phones, between SIP and control. Media verifies digests and keeps the dialogs of subscriptions. Control
@@ -93,7 +93,7 @@ export class Phones {
   }
 
   send({ messageId, uri, from, via, route: named, text }: Request<'sip.message'>): Reply<'sip.message'> {
-    const { route = [] } = this.#sip.throughNode({ hosts: [via], route: named, publicOnly: false })
+    const { route = [] } = this.#sip.nodes.throughNode({ hosts: [via], route: named, publicOnly: false })
     const target = via.node === undefined ? via : firstHop(route)!
     this.#sip.do((agent, now) => agent.message({ messageId, to: uri, from, target, route, text }, now))
     return {}

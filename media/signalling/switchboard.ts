@@ -306,7 +306,7 @@ export class Switchboard {
   }
 
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
-    const target = this.#sip.throughNode(request.target)
+    const target = this.#sip.nodes.throughNode(request.target)
     return this.#fullFor(request.legId) ?? this.#out.dial({ ...request, target })
   }
 

@@ -70,7 +70,7 @@ export class Transfers {
     const named = replaces === null || replaces.sessionId === null ? undefined : lines.ofSession(replaces.sessionId)
     const { callId, toTag, fromTag, earlyOnly } = replaces ?? {}
     const dialog = `${callId};to-tag=${toTag};from-tag=${fromTag}${earlyOnly === true ? ';early-only' : ''}`
-    const node = toTag === undefined ? null : sip().nodeOf(toTag)
+    const node = toTag === undefined ? null : sip().nodes.nodeOf(toTag)
     const elsewhere = node === null ? null : { node, dialog }
     const known = { referredBy: line.isPrivate ? null : referredBy, said: userToUserOf(userToUser), unsay: null }
     this.#asked.set(referId, { line, sipId, to, elsewhere, ...known, timer })
@@ -130,7 +130,7 @@ export class Transfers {
     return this.#callFor(request, ({ line, to, elsewhere }) => {
       if (elsewhere === null) return []
       const { node, dialog } = elsewhere
-      const route = this.#options.sip().joinRoute(node, dialog, request.account)
+      const route = this.#options.sip().nodes.joinRoute(node, dialog, request.account)
       const other = line.direction === 'outbound' ? line.from : line.to
       const target: DialTarget = {
         uri: to.replace(/^sips:/i, 'sip:'),

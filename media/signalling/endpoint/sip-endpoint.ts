@@ -1,10 +1,7 @@
 import { connect, createServer } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
-import type { Asked } from '../../../sip/agent-core.ts'
 import { isWebSocket } from '../../../sip/destination.ts'
-import { askedBy } from '../../../sip/incoming-request.ts'
 import { PING } from '../../../sip/message/framer.ts'
-import { parseHostPort } from '../../../sip/message/uri.ts'
 import {
   type Action,
   type AskEvent,
@@ -23,14 +20,14 @@ import {
 import { isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
 import { credentialOf, type TlsCredential } from '../../kernel/tls-files.ts'
 import { randomHex } from '../../protocol/chance.ts'
-import { type DialTarget, isPublicAddress } from '../../protocol.ts'
+import { isPublicAddress } from '../../protocol.ts'
 import { type DoorSocket, type OpenDoor, openNodeDoor } from '../../rtp/datagrams/door-socket.ts'
 import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
-import { probeNode } from './node-probe.ts'
-import { NodeRelay, type PassedOn, type Relayed, type Replacing } from './node-relay.ts'
+import { NodeCalls } from './node-calls.ts'
+import type { PassedOn } from './node-relay.ts'
 import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
@@ -110,8 +107,8 @@ export class SipEndpoint {
   readonly #flows = new SipFlows()
   readonly #proxies: Proxies
   readonly #locator: Locator
-  /** Null: no other node calls our phones. */
-  readonly #relay: NodeRelay | null
+  /** What other nodes of the database have to do with its calls. */
+  readonly nodes: NodeCalls
   /** By the host that they are bound to. */
   readonly #udp = new Map<string, DoorSocket>()
   readonly #tcp: SipStreams
@@ -126,15 +123,19 @@ export class SipEndpoint {
     this.#reach = new SipReach(options.allowedNetworks ?? [])
     this.#proxies = new Proxies(options.proxies ?? [])
     const { addresses, nonceKey } = options
-    this.#relay =
-      nonceKey === undefined
-        ? null
-        : new NodeRelay({
-            secret: nonceKey.secret,
-            node: options.node ?? null,
-            local: to => this.#localOf(to),
-            connectionTo: to => this.#connectionTo(to),
-          })
+    this.nodes = new NodeCalls({
+      secret: nonceKey?.secret ?? null,
+      node: options.node ?? null,
+      local: to => this.#localOf(to),
+      from: to => this.#from(to),
+      connectionTo: to => this.#connectionTo(to),
+      locate: to => this.locate(to),
+      originOf: (bytes, { host }) => (this.#proxies.has(host) ? this.#proxies.originOf(bytes) : null) ?? host,
+      send: (bytes, to) => this.#send(bytes, to),
+      meet: host => this.meet(host),
+      takeFor: (bytes, from, caller) => this.#takeFor(bytes, from, caller),
+      takeHere: (bytes, from) => this.#receiveFrom(bytes, from, performance.now()),
+    })
     this.#locator = new Locator({
       names: options.names,
       reach: this.#reach,
@@ -145,7 +146,7 @@ export class SipEndpoint {
       name: options.productName,
       local: to => this.#localOf(to),
       random: () => randomHex(10),
-      ...(this.#relay === null ? {} : { tagMark: this.#relay.tagMark }),
+      tagMark: this.nodes.tagMark,
       ...(options.sessionExpiresS === undefined ? {} : { sessionExpiresS: options.sessionExpiresS }),
       optionsStatus: options.optionsStatus,
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
@@ -354,46 +355,12 @@ export class SipEndpoint {
     return this.#locator.locate(to)
   }
 
-  /** What to dial in place of a phone that another node has (`node` of its host). */
-  throughNode<T extends Pick<DialTarget, 'hosts' | 'route' | 'publicOnly'>>(target: T): T {
-    const [phone] = target.hosts
-    const node = phone?.node === undefined ? null : parseHostPort(phone.node)
-    if (this.#relay === null || phone === undefined || node === null || 'error' in node) return target
-    const { host, port, transport } = phone as Peer
-    const route = this.#relay.routeTo({ host: node.host, port: node.port ?? 5060 }, { host, port, transport })
-    return { ...target, route: [route], publicOnly: false }
-  }
-
-  /** The other node whose dialog has this tag, `host:port`; null: none. */
-  nodeOf(tag: string): string | null {
-    return this.#relay?.nodeOf(tag) ?? null
-  }
-
-  /** The Route to a dialog of another node: see `NodeRelay`. Null: that is no address. */
-  joinRoute(node: string, replaces: string, account: string): string | null {
-    const named = parseHostPort(node)
-    if (this.#relay === null || named === null || 'error' in named) return null
-    return this.#relay.joinRoute({ host: named.host, port: named.port ?? 5060 }, replaces, account)
-  }
-
-  /** Where another node takes calls that are passed on, `host:port`. `gone`: nothing listens there; null: it does not answer in time. */
-  async nodeAt(node: string): Promise<Peer | 'gone' | null> {
-    const named = parseHostPort(node)
-    const [peer] = 'error' in named ? [] : await this.locate({ transport: 'tcp', ...named })
-    if (peer === undefined) return null
-    const found = await probeNode({ host: peer.host, port: peer.port, ...this.#from(peer) })
-    if (found === 'alive') return peer
-    return found === 'gone' ? 'gone' : null
-  }
-
   /** Leaves an unanswered call to another node, which answers its INVITE. */
   passOn(sessionId: string, to: Peer, caller: PassedOn): void {
     const { invite, actions } = this.#agent.handOver(sessionId, performance.now())
-    if (invite !== null && this.#relay !== null) {
-      const { to: sent, bytes } = this.#passOn(invite, to, caller)
-      // The caller has our 100, and does not repeat it.
-      if (sent.transport === 'udp') setTimeout(() => this.#send(bytes, sent), AGAIN_MS).unref()
-    }
+    const again = invite === null ? null : this.nodes.passOn(invite, to, caller)
+    // The caller has our 100, and does not repeat it.
+    if (again !== null) setTimeout(again, AGAIN_MS).unref()
     this.#perform(actions)
   }
 
@@ -459,39 +426,14 @@ export class SipEndpoint {
   #take(bytes: Uint8Array, from: Peer): void {
     const now = performance.now()
     this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
-    const relayed = this.#relay?.relay(bytes, from) ?? null
-    const replacing = relayed === null ? (this.#relay?.replacing(bytes) ?? null) : null
-    if (relayed !== null) this.#relayed(relayed, from, now)
-    else if (replacing !== null) void this.#replaces(replacing, bytes, from)
-    else this.#receiveFrom(bytes, from, now)
+    if (!this.nodes.take(bytes, from)) this.#receiveFrom(bytes, from, now)
   }
 
-  /** Another node has sent it, or a phone in a call of one. */
-  #relayed({ bytes, to, caller }: Relayed, from: Peer, now: number): void {
-    this.#gate.meet(from.host, now)
-    if (to !== null) this.#send(bytes, to)
-    if (caller === undefined) return
+  /** Another node has passed it on, or calls itself, for this caller. */
+  #takeFor(bytes: Uint8Array, from: Peer, caller: PassedOn): void {
+    const now = performance.now()
     const isKnown = caller.proven !== undefined || this.#gate.isKnown(caller.origin, now)
     this.#perform(this.#agent.receive(bytes, { ...(isKnown && { isKnown }), ...from, proxy: caller }, now))
-  }
-
-  /** The dialog to be replaced is another node's, which judges the caller too. If that is gone, so is the dialog: the answer is 481. */
-  async #replaces({ request, node }: Replacing, bytes: Uint8Array, from: Peer): Promise<void> {
-    const to = await this.nodeAt(node)
-    if (to === null || to === 'gone') {
-      this.#receiveFrom(bytes, from, performance.now())
-      return
-    }
-    const proxied = this.#proxies.has(from.host) ? this.#proxies.originOf(bytes) : null
-    this.#passOn(askedBy(request, from), to, { origin: proxied ?? from.host })
-  }
-
-  /** Datagrams as datagrams, since their sender repeats them. */
-  #passOn(asked: Asked, { host, port }: Peer, caller: PassedOn): { bytes: Uint8Array; to: Peer } {
-    const to: Peer = { transport: asked.replyTo.transport === 'udp' ? 'udp' : 'tcp', host, port }
-    const bytes = this.#relay!.passOn(asked, to, caller)
-    this.#send(bytes, to)
-    return { bytes, to }
   }
 
   #receiveFrom(bytes: Uint8Array, from: Peer, now: number): void {
