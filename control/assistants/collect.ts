@@ -13,7 +13,7 @@ export const BARGE_IN_AFTER_MS = 200
 
 /** The command for a flow's collection of keys and speech. */
 export function collectCommand(
-  { modes, timeoutMs, bargeIn, sensitive, options }: CollectRequest,
+  { modes, timeoutMs, bargeIn, sensitive, options, ahead, hidesAhead }: CollectRequest,
   at: { legId: string; collectId: string; language: string | null; prompts: PlaySource[] },
 ): Request<'leg.collect'> {
   const { legId, collectId, language, prompts } = at
@@ -24,6 +24,9 @@ export function collectCommand(
     maxDigits: options.length === 0 ? MAX_FREE_DIGITS : Math.max(...options.map(option => option.length)),
     // `#` ends keys that are collected freely; among options it may be one of them.
     terminators: options.length === 0 ? '#' : '',
+    options: [...new Set(options)],
+    ...(ahead !== 'forget' && { ahead }),
+    hidesAhead,
     firstDigitTimeoutMs: timeoutMs,
     interDigitTimeoutMs: INTER_DIGIT_TIMEOUT_MS,
     sensitive,

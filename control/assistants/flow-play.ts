@@ -4,7 +4,7 @@ import { audioPath } from '../audio/files.ts'
 import type { TimedStep } from '../calls/programs/records.ts'
 import type { TurnTiming } from '../calls/programs/step-schema.ts'
 import { type CompiledFlow, compileFlow } from '../flows/engine/compiled-flow.ts'
-import { type CallerInput, takeEntry } from '../flows/engine/conditions.ts'
+import type { CallerInput } from '../flows/engine/conditions.ts'
 import type { ActionRequest, ActionResult, CollectRequest, FlowEffects, Line } from '../flows/engine/effects.ts'
 import { runFlow } from '../flows/engine/engine.ts'
 import type { Graph } from '../flows/engine/graph.ts'
@@ -29,8 +29,6 @@ import type { Stage } from './stage.ts'
 /** A flow's progress in its call: enough to continue after a restart without repeating anything. */
 export interface FlowProgress extends NodeProgress {
   flow: FlowState
-  /** Keys that the caller pressed before they were asked for. */
-  ahead: string
   /** The action in progress, with its own stored data. `nodes`: how many nodes had been entered when it began. */
   acting: { nodes: number; playId: string | null; memo: unknown } | null
 }
@@ -118,9 +116,9 @@ class FlowPlay implements FlowEffects {
     const stored = stage.state<FlowProgress>()
     this.#left = stored && { collectId: stored.collectId, ended: stored.flow.phase === 'ended' }
     this.#progress = stored ?? {
-      flow: newState({ ...sampleVariables(graph), ...partiesOf(stage.call) }),
+      // Keys that were pressed in a queue were for the queue.
+      flow: newState({ ...sampleVariables(graph), ...partiesOf(stage.call) }, stage.call.queue_id !== null),
       pending: [],
-      ahead: '',
       count: 0,
       collectId: null,
       saying: null,
@@ -222,12 +220,6 @@ class FlowPlay implements FlowEffects {
 
   async collect(request: CollectRequest): Promise<CallerInput | null> {
     const progress = this.#progress
-    if (progress.ahead !== '') {
-      const { entry, rest } = takeEntry(progress.ahead, request.options)
-      progress.ahead = rest
-      progress.pending = []
-      return { kind: 'dtmf', digits: entry }
-    }
     if (this.#left !== null && this.#session.isListening) await this.#session.takeUp()
     if (this.#session.isListening || this.#session.hasAnswer) return this.#answerOfSession(request)
     const command = collectCommand(request, {
@@ -243,11 +235,7 @@ class FlowPlay implements FlowEffects {
     const collected = await this.#answerTo(command, isOurs)
     progress.collectId = null
     progress.pending = []
-    if (collected === null) return { kind: 'no_response' }
-    if (collected.kind !== 'dtmf') return collected
-    const { entry, rest } = takeEntry(collected.digits, request.options)
-    progress.ahead = rest
-    return { kind: 'dtmf', digits: entry }
+    return collected ?? { kind: 'no_response' }
   }
 
   async #answerOfSession(request: CollectRequest): Promise<CallerInput> {
@@ -256,10 +244,7 @@ class FlowPlay implements FlowEffects {
     if (!this.#session.hasAnswer) await this.#save()
     const answer = await this.#session.answer(request)
     this.#progress.collectId = null
-    if (answer.kind !== 'dtmf') return answer
-    const { entry, rest } = takeEntry(answer.digits, request.options)
-    this.#progress.ahead = rest
-    return { kind: 'dtmf', digits: entry }
+    return answer
   }
 
   /** `isNew`: the caller has not been asked yet. Otherwise media may still be asking since before a restart, or have the answer. */

@@ -29,6 +29,9 @@ export interface DialogueOptions {
   counters: HearingCounters
 }
 
+/** Keys that are kept for the next collection; further ones are lost. */
+const MAX_AHEAD = 64
+
 interface Collect {
   request: Request<'leg.collect'>
   keys: KeyCollector
@@ -49,6 +52,8 @@ export class Dialogue implements Waiter {
   #collect: Collect | null = null
   /** A secret entry has ended in any way, and the party may continue typing: until it collects again or moves, its keys stay secret. */
   #typesSecret = false
+  /** Keys for the next collection; null: they may be the rest of a secret, and are not kept. */
+  #ahead: string | null = ''
   /** For the transcripts. */
   readonly #words: SaidWords
 
@@ -110,11 +115,15 @@ export class Dialogue implements Waiter {
     if (unknown !== null) return unknown
     this.#dropCollect()
     this.#typesSecret = false
+    const typed = this.#takeAhead(request)
     const keys = new KeyCollector(request, request.prompts.length > 0, this.#options.now())
     const collect = { request, keys }
     this.#collect = collect
     this.#leg.waiter = this
     if (speech != null) this.#listenTo(speech)
+    for (const key of typed) if (!this.key(key)) this.typeAhead(key)
+    // Who has answered already does not wait for the question.
+    if (typed !== '') return {}
     const problem = await this.#playback.play(
       request.prompts,
       { loop: false },
@@ -132,9 +141,37 @@ export class Dialogue implements Waiter {
   key(key: string): boolean {
     const collect = this.#collect
     if (collect === null) return false
+    if (this.#isPlayedThrough(collect)) return true
     if (collect.request.playThrough !== true) this.#playback.stop()
     this.#end(collect.keys.key(key, this.#options.now()))
     return true
+  }
+
+  /** Its prompt plays, and may not be interrupted: what the party does until then does not count. */
+  #isPlayedThrough({ request, keys }: Collect): boolean {
+    return request.playThrough === true && keys.prompting && this.#playback.playing
+  }
+
+  /** Keeps a key that nobody waits for, from a party that is alone. While a listener has its words, no collection is to come. */
+  typeAhead(key: string): void {
+    if (this.#ahead === null || this.#ahead.length >= MAX_AHEAD || this.#hearing.listen !== null) return
+    this.#ahead += key
+  }
+
+  /** What the party has typed ahead was for somebody else. */
+  forgetAhead(): void {
+    if (this.#ahead !== null) this.#ahead = ''
+  }
+
+  /** The keys that were typed ahead for this collection. An end of the entry before it comes late, and ends nothing here. */
+  #takeAhead({ ahead, terminators, options = [], playThrough }: Request<'leg.collect'>): string {
+    if (ahead === 'keep') return ''
+    let typed = ahead === 'take' && playThrough !== true ? (this.#ahead ?? '') : ''
+    this.#ahead = ''
+    const isMeant = (key: string): boolean =>
+      options.length > 0 ? key !== '#' || options.some(option => option.startsWith(key)) : !terminators.includes(key)
+    while (typed !== '' && !isMeant(typed[0]!)) typed = typed.slice(1)
+    return typed
   }
 
   /** Runs time-outs; `now` [ms]. In a card-payment pause, a collection is suspended: the keys are not for it. */
@@ -159,8 +196,11 @@ export class Dialogue implements Waiter {
   ): void {
     if (this.#collect === null) return
     const { legId, collectId, agreement } = this.#collect.request
+    const { rest } = this.#collect.keys
     this.#dropCollect()
     this.#playback.stop()
+    if (result.ended === 'terminator') this.#ahead ??= ''
+    for (const key of rest) this.typeAhead(key)
     if (agreement !== undefined && agreement.digits === result.digits) this.#hooks.agreed(agreement.capture)
     this.#hooks.emit('leg.collected', { legId, collectId, utterance, ...result })
   }
@@ -169,7 +209,9 @@ export class Dialogue implements Waiter {
     const collect = this.#collect
     this.#collect = null
     this.#leg.waiter = null
-    if (collect !== null) this.#typesSecret = collect.request.sensitive
+    if (collect !== null) this.#typesSecret = collect.request.sensitive || collect.request.hidesAhead === true
+    // The party may be typing on.
+    if (collect?.request.sensitive === true) this.#ahead = null
     if (collect?.request.speech != null && this.#hearing.listen === collect.request.speech) this.#listenTo(null)
   }
 
@@ -206,6 +248,7 @@ export class Dialogue implements Waiter {
     this.#words.pause(isPaused)
     if (!isPaused) return
     this.#collect?.keys.standStill(this.#options.now())
+    this.forgetAhead()
     this.#hearing.forget()
   }
 
@@ -242,7 +285,7 @@ export class Dialogue implements Waiter {
     const collect = this.#collect
     if (collect?.request.speech?.listenId !== listenId) {
       this.#hooks.emit('leg.utterance', { legId: this.#leg.id, listenId, utterance })
-    } else if (!resumed && !isWordless(words.text)) {
+    } else if (!resumed && !isWordless(words.text) && !this.#isPlayedThrough(collect)) {
       this.#endCollect({ digits: collect.keys.digits, ended: 'speech' }, utterance)
     } else {
       const now = this.#options.now()
@@ -268,6 +311,7 @@ export class Dialogue implements Waiter {
   leaveRoom(): void {
     this.#dropCollect()
     this.#typesSecret = false
+    this.#ahead = ''
     this.#playback.stop()
   }
 

@@ -1,9 +1,10 @@
 import type { Request } from '../protocol.ts'
+import { takeEntry } from '../protocol.ts'
 
 /** The rules of `leg.collect` about the end of a collection. */
 export type KeyRules = Pick<
   Request<'leg.collect'>,
-  'maxDigits' | 'terminators' | 'firstDigitTimeoutMs' | 'interDigitTimeoutMs'
+  'maxDigits' | 'terminators' | 'options' | 'firstDigitTimeoutMs' | 'interDigitTimeoutMs'
 >
 
 export interface Collected {
@@ -44,6 +45,19 @@ export class KeyCollector {
     return this.#digits
   }
 
+  /** The keys after the entry, once the collection is over: they were pressed for something else. */
+  get rest(): string {
+    return this.#hasOptions ? takeEntry(this.#digits, this.#options).rest : ''
+  }
+
+  get #options(): readonly string[] {
+    return this.#rules.options ?? []
+  }
+
+  get #hasOptions(): boolean {
+    return this.#options.length > 0
+  }
+
   /** The party was busy with something else: the time-out for the next key restarts, unless a prompt plays. */
   rearm(now: number): void {
     if (this.#deadline === null) return
@@ -66,7 +80,7 @@ export class KeyCollector {
     if (this.#isOver) return null
     if (this.#rules.terminators.includes(key)) return this.#end('terminator')
     this.#digits += key
-    if (this.#digits.length >= this.#rules.maxDigits) return this.#end('length')
+    if (this.#hasOptions ? takeEntry(this.#digits, this.#options).isWhole : this.#isFull) return this.#end('length')
     this.#deadline = now + this.#rules.interDigitTimeoutMs
     return null
   }
@@ -77,8 +91,12 @@ export class KeyCollector {
     return this.#end('timeout')
   }
 
+  get #isFull(): boolean {
+    return this.#digits.length >= this.#rules.maxDigits
+  }
+
   #end(ended: Collected['ended']): Collected {
     this.#isOver = true
-    return { digits: this.#digits, ended }
+    return { digits: this.#hasOptions ? takeEntry(this.#digits, this.#options).entry : this.#digits, ended }
   }
 }

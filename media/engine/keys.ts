@@ -59,6 +59,7 @@ export class Keys {
     emit('leg.dtmf', { legId: leg.id, key: masked ? '*' : key, masked, source })
     if (!masked) pressed(leg.id, room?.spec.roomId ?? null, key)
     const isCollected = dialogue.key(key)
+    if (!isCollected) keepAhead(member, key)
     const isRelayed = !isCollected && source !== 'inband' && !masked
     if (room instanceof Annex) this.#cross(leg, key, source, { isOfPause: false, isSecret: masked, isRelayed })
     else if (isRelayed) relay(room, leg, key)
@@ -133,6 +134,13 @@ function isEcho({ leg, room }: Member, key: string, now: number): boolean {
   if (room === null) return false
   if (room instanceof Annex && room.pressed === key && now - room.pressedAt < ECHO_MS) return true
   return room.legs.some(other => other !== leg && other.pressed === key && now - other.pressedAt < ECHO_MS)
+}
+
+/** A party alone presses keys for the question to come; among others, for them. */
+function keepAhead({ leg, room, dialogue }: Member, key: string): void {
+  const isAlone = room !== null && !(room instanceof Annex) && room.legs.every(other => other === leg)
+  if (isAlone) dialogue.typeAhead(key)
+  else dialogue.forgetAhead()
 }
 
 /** In a call, all other parties get the key; in a conference they do not. */

@@ -36,6 +36,8 @@ const MAX_IDS = 10_000
 /** Far ends that are kept up with. */
 const MAX_CONNECTIONS = 10_000
 const MAX_NETWORKS = 100_000
+/** The transitions of a flow of 500 nodes. */
+const MAX_OPTIONS = 25_000
 
 type Ok = Record<string, never>
 
@@ -287,13 +289,22 @@ export const COMMANDS = {
       prompts: playSources,
       maxDigits: integer(1, 1000),
       terminators: text(16),
+      /** The keys that count here: it ends as soon as no further key could make another of them. Absent or empty: any keys. */
+      options: Type.Optional(list(line(20), MAX_OPTIONS)),
+      /**
+       * Keys that the party has pressed since its last collection ended, alone in its room and heard by nobody: the first keys of this
+       * one, whose prompts are then not played; or left for the next one. Absent, or with `playThrough`: forgotten.
+       */
+      ahead: Type.Optional(oneOf('take', 'keep')),
+      /** Keys between the end of this collection and the next one may be a secret, and are treated so. */
+      hidesAhead: Type.Optional(boolean),
       firstDigitTimeoutMs: integer(0, MAX_TIMER_MS),
       interDigitTimeoutMs: integer(0, MAX_TIMER_MS),
       /** The keys are a secret (a PIN): `leg.dtmf` masks them and streams do not see them. */
       sensitive: boolean,
       /** Words count too: the first utterance ends it. Absent: keys only. */
       speech: Type.Optional(nullable(listenSpec)),
-      /** Keys do not silence the prompts. Absent: they do. */
+      /** The prompts are heard to their end; keys and words until then do not count. Absent: the first key ends them. */
       playThrough: Type.Optional(boolean),
       /**
        * Capture of the leg's room from the moment when these keys end the collection, so that the first word after them is included.

@@ -22,6 +22,8 @@ export interface CompiledFlow {
   globals: readonly Exit[]
   /** Names of variables whose values are never shown. */
   sensitive: ReadonlySet<string>
+  /** It asks for something that is never shown. */
+  asksSecret: boolean
 }
 
 export function compileFlow(graph: Graph): CompiledFlow {
@@ -30,13 +32,15 @@ export function compileFlow(graph: Graph): CompiledFlow {
   const exits = new Map([...nodes.values()].map(node => [node.key, exitsOf(node)]))
   const declared = graph.variables.filter(variable => variable.sensitive === true).map(variable => variable.name)
   const entered = graph.nodes.flatMap(node => (node.input?.sensitive && node.save_as ? [node.save_as] : []))
+  const sensitive = copiesOf(new Set([...declared, ...entered]), graph)
   return {
     graph,
     nodes,
     start: graph.nodes.find(node => node.type === 'start') ?? null,
     exits,
     globals: [...exits.values()].flat().filter(exit => exit.transition.condition.kind === 'global'),
-    sensitive: copiesOf(new Set([...declared, ...entered]), graph),
+    sensitive,
+    asksSecret: graph.nodes.some(node => hidesInput({ sensitive }, node)),
   }
 }
 
@@ -53,8 +57,8 @@ function copiesOf(names: Set<string>, graph: Graph): Set<string> {
 }
 
 /** Whether the answer at this node is sensitive, because of the node or its variable. */
-export const hidesInput = (flow: CompiledFlow, node: FlowNode): boolean =>
-  node.input?.sensitive === true || (node.save_as !== undefined && flow.sensitive.has(node.save_as))
+export const hidesInput = ({ sensitive }: Pick<CompiledFlow, 'sensitive'>, node: FlowNode): boolean =>
+  node.input?.sensitive === true || (node.save_as !== undefined && sensitive.has(node.save_as))
 
 function exitsOf(node: FlowNode): Exit[] {
   return (node.transitions ?? [])

@@ -128,23 +128,3 @@ function asNumber(value: FlowValue): number | null {
   if (typeof value === 'number') return value
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : null
 }
-
-/**
- * Takes the next entry from `keys`, for a question with these `options`: as much as distinguishes one option from the others
- * or, if keys are collected freely, everything up to `#`. The rest goes to the next node, as for a caller who types ahead.
- */
-export function takeEntry(keys: string, options: readonly string[]): { entry: string; rest: string } {
-  if (options.length === 0) {
-    const hash = keys.indexOf('#')
-    return hash < 1 ? { entry: keys, rest: '' } : { entry: keys.slice(0, hash), rest: keys.slice(hash + 1) }
-  }
-  let longest = 0
-  for (let length = 1; length <= keys.length; length++) {
-    const entry = keys.slice(0, length)
-    if (options.includes(entry)) longest = length
-    if (options.some(option => option.length > length && option.startsWith(entry))) continue
-    const taken = longest === 0 ? length : longest
-    return { entry: keys.slice(0, taken), rest: keys.slice(taken) }
-  }
-  return longest === 0 ? { entry: keys, rest: '' } : { entry: keys.slice(0, longest), rest: keys.slice(longest) }
-}

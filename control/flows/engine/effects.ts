@@ -23,6 +23,10 @@ export interface CollectRequest {
   sensitive: boolean
   /** The key sequences that are options here; empty: any keys, up to `#`. */
   options: readonly string[]
+  /** What becomes of the keys since the question before: they answer this one, wait for the next, or are forgotten. */
+  ahead: 'take' | 'keep' | 'forget'
+  /** The next question may ask for a secret. */
+  hidesAhead: boolean
 }
 
 export type ActionKind = 'api' | 'tool' | NodeActionKind

@@ -135,6 +135,8 @@ class FlowRun {
     const input = actionInput(node, value => this.#filled(value))
     const request: ActionRequest = { nodeKey: node.key, kind, name, input, node }
     const { status, outcome, output } = await this.#effects.perform(request)
+    // Meanwhile the caller was with others: the keys were for them.
+    if (typeOf(node)?.action !== undefined) this.#state.forgetsAhead = true
     const hidden = hidesInput(this.#flow, node)
     const entry = {
       node_key: node.key,
@@ -155,6 +157,7 @@ class FlowRun {
     if (input.kind === 'hangup') return this.#end('caller_hangup')
     if (++state.inputs > LIMITS.inputs) return this.#end('loop_limit')
     state.nodesSinceInput = 0
+    state.forgetsAhead = false
     if (input.kind === 'no_response') return yield* this.#silence(node)
     yield this.#turn(node, 'customer', input.kind, this.#shownInput(node, input))
     const before = state.variables
@@ -170,6 +173,7 @@ class FlowRun {
     if (any !== null) return yield* this.#follow(node, any)
     const other = exitOf(choice, 'no_match') ?? exitOf(choice, 'else')
     if (other?.via !== 'else') state.variables = before
+    state.forgetsAhead = true
     yield* this.#again(node, other, other === null ? DEFAULT_RETRIES : 0, 'loop_limit')
   }
 
@@ -248,6 +252,7 @@ class FlowRun {
 
   #listenFor(node: FlowNode): CollectRequest {
     const conditions = [...(this.#flow.exits.get(node.key) ?? []), ...this.#flow.globals]
+    const ahead = modesOf(node).includes('dtmf') ? 'take' : 'keep'
     return {
       nodeKey: node.key,
       modes: modesOf(node),
@@ -255,6 +260,8 @@ class FlowRun {
       bargeIn: node.input?.barge_in ?? true,
       sensitive: hidesInput(this.#flow, node),
       options: node.type === 'menu' || node.save_as === undefined ? conditions.flatMap(digitsOf) : [],
+      ahead: this.#state.forgetsAhead === true ? 'forget' : ahead,
+      hidesAhead: this.#flow.asksSecret,
     }
   }
 

@@ -1,5 +1,6 @@
+import { takeEntry } from '../../../media/protocol.ts'
 import { type CompiledFlow, compileFlow } from './compiled-flow.ts'
-import { type CallerInput, takeEntry } from './conditions.ts'
+import type { CallerInput } from './conditions.ts'
 import { type Coverage, coverageOf } from './coverage.ts'
 import type { ActionRequest, ActionResult, CollectRequest, FlowEffects } from './effects.ts'
 import { runFlow } from './engine.ts'

@@ -26,6 +26,8 @@ export interface FlowState {
   nodes: number
   nodesSinceInput: number
   inputs: number
+  /** The caller's keys since the last question are for somebody else, or follow an answer that did not fit. */
+  forgetsAhead?: boolean
   /** What the model may know about the call, newest last. */
   history: ModelLine[]
   visitedNodes: string[]
@@ -43,7 +45,7 @@ export const LIMITS = {
 } as const
 
 /** The state of a call that has not begun, with the initial variables. */
-export const newState = (variables: FlowVariables): FlowState => ({
+export const newState = (variables: FlowVariables, forgetsAhead = false): FlowState => ({
   phase: 'new',
   nodeKey: null,
   endReason: null,
@@ -53,6 +55,7 @@ export const newState = (variables: FlowVariables): FlowState => ({
   nodes: 0,
   nodesSinceInput: 0,
   inputs: 0,
+  forgetsAhead,
   history: [],
   visitedNodes: [],
   takenTransitions: [],

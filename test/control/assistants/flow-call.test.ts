@@ -215,6 +215,11 @@ test('digits that are sensitive stand nowhere: not in events, steps or rows', as
   await makeFlow(world, { ...DESK, nodes })
   const run = await lived(world, 'part_1', [{ digits: '2' }, { digits: '8675309' }])
   assert.is(world.media.sent('leg.collect').at(-1)?.sensitive, true)
+  const asked = world.media.sent('leg.collect').map(({ options, ahead, hidesAhead }) => [options, ahead, hidesAhead])
+  assert.equal(asked, [
+    [['1', '2'], 'take', true],
+    [[], 'take', true],
+  ])
   assert.is(run.variables.account, '[redacted]')
   const tables = ['events', 'call_steps', 'call_programs', 'call_inputs', 'calls', 'participants'] as const
   for (const table of tables) {

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { CONDITION_KINDS } from '../../../../control/flows/engine/conditions.ts'
+import { compileFlow } from '../../../../control/flows/engine/compiled-flow.ts'
+import { type CallerInput, CONDITION_KINDS } from '../../../../control/flows/engine/conditions.ts'
+import type { CollectRequest, FlowEffects } from '../../../../control/flows/engine/effects.ts'
+import { runFlow } from '../../../../control/flows/engine/engine.ts'
 import type { FlowNode, Graph } from '../../../../control/flows/engine/graph.ts'
 import { mockModel } from '../../../../control/flows/engine/mock-model.ts'
 import { type FlowModel, noModel } from '../../../../control/flows/engine/model.ts'
@@ -130,6 +133,56 @@ test('keys typed ahead drive one menu after the other; the entry then completes'
   const graph = graphOf([start, menu('q', 'r'), menu('r', 'short'), end('short'), end('long')])
   assert.equal(lastVia((await drain(graph, { dtmf: '11' })).report), ['short', 'dtmf'])
   assert.equal(lastVia((await drain(graph, { dtmf: '122' })).report), ['long', 'dtmf'])
+})
+
+test('keys since the question before answer the next one that takes keys, unless they follow a wrong answer, or were for others', async () => {
+  const menu = (key: string, next: string, more: Partial<FlowNode> = {}): FlowNode => ({
+    key,
+    type: 'menu',
+    script: '?',
+    transitions: [to(next, { kind: 'dtmf', digits: '1' }), to(next, { kind: 'match', phrases: ['yes'] })],
+    ...more,
+  })
+  const graph = graphOf([
+    start,
+    menu('q', 'words'),
+    menu('words', 'server', { input: { modes: ['speech'] } }),
+    { key: 'server', type: 'action', action: { kind: 'api', name: 'a', url: 'http://a/' }, transitions: [to('r')] },
+    menu('r', 'away'),
+    { key: 'away', type: 'transfer', target: { type: 'number', id: '+1' }, transitions: [to('after')] },
+    menu('after', 'e', { input: { barge_in: false } }),
+    end('e'),
+  ])
+  const yes: CallerInput = { kind: 'speech', text: 'yes' }
+  const one: CallerInput = { kind: 'dtmf', digits: '1' }
+  const inputs: CallerInput[] = [{ kind: 'no_response' }, { kind: 'dtmf', digits: '9' }, one, yes, one, one]
+  const asked: [string, CollectRequest['ahead']][] = []
+  const effects: FlowEffects = {
+    dryRun: true,
+    model: mockModel,
+    say: async () => {},
+    play: async () => {},
+    converse: request => mockModel.reply(request),
+    collect: async ({ nodeKey, ahead, hidesAhead }) => {
+      assert.not(hidesAhead)
+      asked.push([nodeKey, ahead])
+      return inputs.shift() ?? null
+    },
+    perform: async () => ({ status: 'failed', outcome: 'busy', output: null }),
+    isOpen: async () => true,
+  }
+  const state = newState({})
+  for await (const _ of runFlow(compileFlow(graph), state, effects));
+  assert.equal(asked, [
+    ['q', 'take'],
+    ['q', 'take'],
+    ['q', 'forget'],
+    ['words', 'keep'],
+    ['r', 'take'],
+    ['after', 'forget'],
+  ])
+  assert.is(state.endReason, 'end_node')
+  assert.ok(compileFlow(graphOf([start, menu('q', 'q', { input: { sensitive: true } })])).asksSecret)
 })
 
 test('messages are applied first, then keys, then the last message, then silence', async () => {
