@@ -79,7 +79,12 @@ export const nodeSchema = input({
       modes: optional(Type.Array(oneOf(['speech', 'dtmf']), { minItems: 1, maxItems: 2 })),
       timeout_ms: optional(Type.Integer({ minimum: 500, maximum: 120_000 })),
       max_retries: optional(Type.Integer({ minimum: 0, maximum: 10 })),
-      barge_in: optional(Type.Boolean()),
+      barge_in: optional(
+        Type.Boolean({
+          description:
+            'Default true: keys and words end the prompt, and keys pressed before it count. false: it is heard to its end.',
+        }),
+      ),
       sensitive: optional(Type.Boolean({ description: 'The answer is shown to nobody.' })),
     }),
   ),

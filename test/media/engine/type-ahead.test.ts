@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import type { Request, RoomSpec } from '../../../media/protocol.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
+import { type Press, Typist, type Way } from './typist.ts'
 
 const CALLER = 'part_a'
 const AGENT = 'part_ag'
@@ -247,6 +249,44 @@ test('a card-payment pause begins and ends without keys: neither those before it
   type('7')
   assert.equal(answers(), ['1', '7'])
   assert.is(shown(), `12${'*'.repeat(10)}7`)
+})
+
+test('a card number that a caller types alone in a pause, by whatever way and network, answers none of the questions around it', async () => {
+  const [from, to, end] = [100, 300, 450]
+  for (let seed = 1; seed <= 10; seed++) {
+    const random = seeded(seed)
+    const party = `part_${'x'.repeat(seed)}`
+    const farEnd = await engine.join(party, { roomId: `call_${party}` })
+    const ways: Way[] = ['event', 'info', 'inband', 'both']
+    const presses: Press[] = []
+    for (let at = 10; at < end - 20; at += 12 + Math.floor(random() * 8)) {
+      const isOfPause = at >= from && at < to
+      presses.push({
+        key: isOfPause ? '4929876'[presses.length % 7]! : '1',
+        from: at,
+        ticks: 6,
+        way: ways[Math.floor(random() * ways.length)]!,
+      })
+    }
+    const typist = new Typist(engine, party, farEnd, presses)
+    const delayMs = 20 + 150 * random()
+    typist.delayOf = () => delayMs
+    for (let tick = 0; tick < end; tick++) {
+      const target = { legId: party }
+      if (tick === from) {
+        const pause = { target, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null }
+        engine.engine.do('capture.pause', pause)
+      }
+      if (tick === to) engine.engine.do('capture.resume', { target })
+      if (tick % 25 === 0) await ask({ legId: party, prompts: [], firstDigitTimeoutMs: 200 })
+      engine.run(1, () => typist.tick(tick))
+    }
+    const own = engine.of('leg.collected').filter(({ legId }) => legId === party)
+    for (const { digits } of own) assert.match(digits, /^1*$/, `seed ${seed}`)
+    for (const { key } of engine.of('leg.dtmf')) assert.match(key, /^[1*]$/, `seed ${seed}`)
+    assert.ok(own.filter(({ digits }) => digits !== '').length > 2, `seed ${seed}`)
+    engine.engine.do('leg.close', { legId: party })
+  }
 })
 
 test.run()
