@@ -94,7 +94,7 @@ const run = async (): Promise<void> => {
     const events = await product.all(`/calls/${id}/events`)
     return events.filter(({ type }) => type === 'call.dtmf').map(({ data }) => data.object.digit)
   }
-  await product.until('the server is asked', () => asked[0])
+  await product.until('the server is asked', async () => asked[0] ?? null)
   await product.until('all keys are typed', async () => ((await keys()).length === 10 ? true : null))
   asked[0]!.setHeader('content-type', 'application/json').end('{"owes": 3}')
   await endedCall(product, id)
