@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { KeyCollector, type KeyRules } from '../../../media/engine/key-collector.ts'
-import { suite } from '../../harness.ts'
+import { KeyCollector, type KeyRules } from '../../../../media/engine/key-collector.ts'
+import { suite } from '../../../harness.ts'
 
 const test = suite('media/engine/key-collector')
 
