@@ -68,8 +68,14 @@ export async function farEndMedia(db: Db, call: CallRow, leg: ParticipantRow, va
   return { codecs: JSON.parse(connection.codecs), dtmf, srtp, reliable, ...credentials }
 }
 
-/** Writes a decision about a leg and emits its events; returns the current rows. */
-export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at: string): Promise<LegRows> {
+/** Writes a decision about a leg and emits its events; returns the current rows. `figures`: of legs that are still there. */
+export async function applyToLeg(
+  trx: Trx,
+  rows: LegRows,
+  decision: Decision,
+  at: string,
+  figures: LegEnd['others'] = [],
+): Promise<LegRows> {
   const tenant = tenantOf(rows.call)
   const scoped = forTenant(trx, tenant)
   const isAnswer = decision.call.answered_at != null && rows.call.started_ms === null
@@ -82,9 +88,10 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   if (Object.keys(decision.participant).length > 0) await writeLeg(trx, tenant, participant.id, decision.participant)
   const legs = changed.ended_at == null ? [] : await legsOf(trx, call)
   const others = legs.filter(({ id }) => id !== participant.id)
+  const live = new Map(figures.map(({ legId, quality }) => [legId, quality]))
   for (const type of decision.events) {
     const ofParticipant = type.startsWith('conference.participant.')
-    const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant, ...others])
+    const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant, ...others], live)
     const callId = ofParticipant ? (participant.session_call_id ?? call.id) : call.id
     await appendEvent(trx, tenant, { type, at, object, callId })
   }
@@ -233,7 +240,7 @@ export const noteBegun = (trx: Trx, call: CallRow, legs: readonly ParticipantRow
 export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): Promise<LegRows> {
   const wasAnswered = rows.call.answered_at !== null
   const durationMs = end.durationMs ?? (end.isPast ? undefined : lastedMs(trx, rows.call, at))
-  const ended = await applyToLeg(trx, rows, onEnded(rows, { ...end, durationMs }, at), at)
+  const ended = await applyToLeg(trx, rows, onEnded(rows, { ...end, durationMs }, at), at, end.others)
   if (!wasAnswered) await endStreams(trx, rows.call, at)
   return ended
 }

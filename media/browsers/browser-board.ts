@@ -502,10 +502,11 @@ export class BrowserBoard {
     else if (browser.isElsewhere) browser.socket.close(NORMAL)
     const closed = engine === null ? null : await engine.request('leg.close', { legId })
     this.lines.delete(legId)
-    const quality = closed === null || isFailure(closed) ? NO_QUALITY : closed.quality
+    const { quality, others } =
+      closed === null || isFailure(closed) ? { quality: NO_QUALITY, others: undefined } : closed
     const { answeredMs } = line
     const measured = answeredMs === null ? {} : { durationMs: Math.round(endedMs - answeredMs) }
-    this.#emit('leg.ended', { legId, reason, sipCode, quality, ...measured })
+    this.#emit('leg.ended', { legId, reason, sipCode, quality, ...(others && { others }), ...measured })
   }
 
   #emit<N extends EventName>(name: N, body: Events[N]): void {

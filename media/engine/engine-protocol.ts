@@ -8,6 +8,7 @@ import type {
   EndedReason,
   Failure,
   LegAudio,
+  LegFigures,
   LegSound,
   MediaEvent,
   Quality,
@@ -177,8 +178,11 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
     reply: Record<string, never>
   }
   'leg.read': { request: { legId: string }; reply: EngineLeg }
-  /** `packets`: as for `leg.packets`. */
-  'leg.close': { request: { legId: string }; reply: { quality: Quality; packets: PacketLog | null } }
+  /** `packets`: as for `leg.packets`; `others`: as in `leg.ended`, of this thread. */
+  'leg.close': {
+    request: { legId: string }
+    reply: { quality: Quality; packets: PacketLog | null; others?: LegFigures[] }
+  }
   /** The captured packet headers; null: nobody requested them. */
   'leg.packets': { request: { legId: string }; reply: { packets: PacketLog | null } }
   /** Reserves a place in a room for a leg of another thread; fails like `leg.move`. The reply becomes a `LinkSpec`. */

@@ -10,6 +10,7 @@ import {
   type EventName,
   type Events,
   type Failure,
+  type LegFigures,
   type LegSound,
   RateLimit,
   type Request,
@@ -406,7 +407,7 @@ export class Legs implements LegHooks {
     const { members, rooms, sinks, faults } = this.#world
     return members.with(legId, member => {
       const { leg, disconnect, dialogue } = member
-      const closed = { quality: leg.quality, packets: packetsOf(leg) }
+      const closed = { quality: leg.quality, packets: packetsOf(leg), ...this.#leftBehind(member) }
       members.delete(legId)
       this.#packetsRefused += leg.packetsRefused
       const now = this.#options.now()
@@ -425,6 +426,14 @@ export class Legs implements LegHooks {
       if (isClosed) member.arrays.end()
       return closed
     })
+  }
+
+  /** The others in its call's room. Those who are on another thread have no figures here. */
+  #leftBehind({ leg, room }: Member): { others?: LegFigures[] } {
+    if (room === null || room.spec.kind !== 'call') return {}
+    const isOther = ({ id }: Leg): boolean => id !== leg.id && this.#world.members.has(id)
+    const others = room.legs.filter(isOther).map(({ id, quality }) => ({ legId: id, quality }))
+    return others.length === 0 ? {} : { others }
   }
 
   /** Ends all of them. */

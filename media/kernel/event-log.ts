@@ -19,7 +19,7 @@ const LOGGED: { [N in EventName]?: (body: Extract<MediaEvent, { name: N }>['body
   'leg.message_ended': body => body,
   'leg.quality': body => body,
   'leg.fax': body => body,
-  'leg.ended': body => body,
+  'leg.ended': ({ others: _, ...body }) => body,
   'capture.changed': ({ target, state, by }) => ({ target, paused: state.paused, by }),
   'stream.changed': body => body,
   'recording.ready': ({ recordingId, durationMs }) => ({ recordingId, durationMs }),

@@ -6,6 +6,7 @@ import type {
   ClaimedIdentity,
   ConnectionReport,
   LegCause,
+  LegFigures,
   Quality,
   RecordingInfo,
   SipParty,
@@ -120,6 +121,8 @@ export interface Events {
     /** For a SIP leg. */
     cause?: LegCause
     quality: Quality
+    /** The figures so far of those whom it leaves in its call's room, as its call ends with it. Absent: of nobody. */
+    others?: LegFigures[]
     durationMs?: number
   }
   /** Its first frame was sent: the first sound of a turn. */

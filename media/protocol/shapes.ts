@@ -39,6 +39,12 @@ export interface Utterance {
   engine: string
 }
 
+/** The figures of a leg that is still there. */
+export interface LegFigures {
+  legId: string
+  quality: Quality
+}
+
 export interface Quality {
   /** `L16`: linear, of a browser. */
   codec: CodecName | 'L16' | null

@@ -21,7 +21,7 @@ import { packetsOf } from './trace-desk.ts'
 const MAX_RECENT = 10_000
 /** How long a place is reserved for a leg that control has yet to store [ms]. */
 const RESERVED_MS = 10_000
-const UNMEASURED = { quality: NO_QUALITY, packets: null }
+const UNMEASURED = { quality: NO_QUALITY, packets: null, others: undefined }
 
 interface LinesOptions {
   threads: Pick<Threads, 'place'>
@@ -248,12 +248,12 @@ export class Lines {
     this.#bySession.delete(line.sessionId)
     const closed = line.engine === null ? null : await line.engine.request('leg.close', { legId: line.legId })
     this.byLeg.delete(line.legId)
-    const { quality, packets } = closed === null || isFailure(closed) ? UNMEASURED : closed
+    const { quality, packets, others } = closed === null || isFailure(closed) ? UNMEASURED : closed
     this.#options.trace.end(line.legId, Date.now(), packetsOf(line, packets))
     const { legId, answeredMs } = line
     const measured = answeredMs === null ? {} : { durationMs: Math.round(endedMs - answeredMs) }
     const cause = line.cause ?? causeOfOurs(reason, sipCode)
-    this.emit('leg.ended', { legId, reason, sipCode, cause, quality, ...measured })
+    this.emit('leg.ended', { legId, reason, sipCode, cause, quality, ...(others && { others }), ...measured })
   }
 
   /** A line of which nothing was or will be sent: no event reports it. */

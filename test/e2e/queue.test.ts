@@ -31,6 +31,35 @@ async function hears(call: PhoneCall, toneHz: number, isHeard: boolean): Promise
 }
 
 test(
+  'a caller who hangs up first: `call.ended` has the figures of both legs, as the call has later',
+  async () => {
+    const ann = await Phone.open('answerer')
+    const [host = '', port = ''] = ann.uri.replace(/^sip:[^@]*@/, '').split(':')
+    await product.ok('POST', '/connections', { name: 'Outside', kind: 'trunk', host, port: Number(port) })
+    const overflow = { when_no_agents: true, action: 'number', number: '+14155550143' }
+    const { id: queueId } = await product.ok('POST', '/queues', { name: 'Hasty', overflow })
+    await product.ok('POST', '/inbound_routes', { match: { to: '4001' }, target: { type: 'queue', id: queueId } })
+    const phone = await Phone.open('hasty')
+    const call = await phone.call('4001', product.sip)
+    const atAnn = await ann.next()
+    atAnn.answer()
+    atAnn.say(tone(ANN_HZ))
+    await hears(call, ANN_HZ, true)
+    const { id } = await callFrom(product, 'hasty')
+    await call.hangup()
+    await endedCall(product, id)
+    const ended = (await product.all(`/calls/${id}/events`)).find(({ type }) => type === 'call.ended')
+    const { quality } = await product.ok('GET', `/calls/${id}`)
+    const idsOf = (legs: { participant_id: string }[]): string[] => legs.map(leg => leg.participant_id)
+    assert.is(quality.length, 2)
+    assert.equal(idsOf(ended.data.object.quality), idsOf(quality))
+    for (const { packets_received: received } of ended.data.object.quality) assert.ok(received > 20, `${received}`)
+    await Promise.all([phone.close(), ann.close()])
+  },
+  LIMIT,
+)
+
+test(
   'a queue overflows to a number: the caller talks with who answers there, is held, asked about, handed over, and hung up on',
   async () => {
     const [ann, bob] = [await Phone.open('ann'), await Phone.open('bob')]

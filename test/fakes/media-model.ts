@@ -241,11 +241,13 @@ export class MediaModel {
   hangUp(legId: string, reason: EndedReason = 'caller_hangup', sipCode: number | null = null, cause?: LegCause): void {
     const leg = this.legs.get(legId)
     if (leg === undefined) return
+    const members = [...(this.rooms.get(leg.roomId ?? '') ?? [])]
+    const others = members.filter(id => id !== legId).map(id => ({ legId: id, quality: QUALITY }))
     this.leave(leg)
     this.legs.delete(legId)
     this.known.add(legId)
     this.resume({ legId }, 'ended')
-    this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY, ...(cause && { cause }) })
+    this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY, others, ...(cause && { cause }) })
   }
 
   /** Ends a playback. */

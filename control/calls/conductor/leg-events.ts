@@ -171,9 +171,8 @@ export class LegEvents {
   async ended(trx: Trx, { body, at }: Of<'leg.ended'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return
-    const { reason, sipCode, durationMs, cause } = body
-    await endLeg(trx, rows, { reason, sipCode, cause, quality: JSON.stringify(body.quality), durationMs }, at)
-    const ended = { callId: rows.call.id, legId: body.legId, reason }
+    await endLeg(trx, rows, { ...body, quality: JSON.stringify(body.quality) }, at)
+    const ended = { callId: rows.call.id, legId: body.legId, reason: body.reason }
     afterCommit(trx, () => this.#deps.log.info(ended, 'call ended'))
   }
 }

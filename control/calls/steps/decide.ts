@@ -1,4 +1,4 @@
-import type { EndedReason, Events, LegCause } from '../../../media/protocol.ts'
+import type { EndedReason, Events, LegCause, LegFigures } from '../../../media/protocol.ts'
 import type { EventType } from '../../kernel/events/catalog.ts'
 import { durationOf } from '../duration.ts'
 import type { LegChange } from '../legs.ts'
@@ -141,6 +141,8 @@ export interface LegEnd {
   /** As stated by whoever ended it. */
   cause?: LegCause | undefined
   durationMs?: number | undefined
+  /** The figures so far of the call's other legs, which are about to end. */
+  others?: readonly LegFigures[] | undefined
   /** It is reported long after the fact: the steady clock cannot tell how long the call had lasted by then. */
   isPast?: boolean
 }

@@ -92,6 +92,23 @@ test("the figures count each leg of a call once, and `call.ended` shows every le
   await world.close()
 })
 
+test("a caller who hangs up first ends the call with the agent's figures too, although the agent's leg ends later", async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0 }, 'ann')
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(agents[0]!)[0]!.legId)
+  await world.settle()
+  const phone = world.legOf(agents[0]!)!.legId
+  world.media.hangUp(caller)
+  await world.settle()
+  const [ended] = (await world.events('call.ended')).map(({ object }) => object as Call)
+  assert.equal(
+    ended?.quality.map(({ participant_id }) => participant_id),
+    [caller, phone],
+  )
+  await world.close()
+})
+
 test('an agent whose phone is gone leaves the caller in the queue, which offers the call again; nobody is on hold', async () => {
   const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0 }, 'ann')
   const [ann] = agents as [string]
