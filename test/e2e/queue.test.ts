@@ -35,7 +35,7 @@ test(
   async () => {
     const ann = await Phone.open('answerer')
     const [host = '', port = ''] = ann.uri.replace(/^sip:[^@]*@/, '').split(':')
-    await product.ok('POST', '/connections', { name: 'Outside', kind: 'trunk', host, port: Number(port) })
+    const trunk = await product.ok('POST', '/connections', { name: 'Outside', kind: 'trunk', host, port: Number(port) })
     const overflow = { when_no_agents: true, action: 'number', number: '+14155550143' }
     const { id: queueId } = await product.ok('POST', '/queues', { name: 'Hasty', overflow })
     await product.ok('POST', '/inbound_routes', { match: { to: '4001' }, target: { type: 'queue', id: queueId } })
@@ -54,7 +54,7 @@ test(
     assert.is(quality.length, 2)
     assert.equal(idsOf(ended.data.object.quality), idsOf(quality))
     for (const { packets_received: received } of ended.data.object.quality) assert.ok(received > 20, `${received}`)
-    await Promise.all([phone.close(), ann.close()])
+    await Promise.all([phone.close(), ann.close(), product.ok('DELETE', `/connections/${trunk.id}`)])
   },
   LIMIT,
 )
