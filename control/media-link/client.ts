@@ -78,6 +78,7 @@ export class MediaClient implements MediaPort {
     request: (name, body, deadlineMs) => this.#send(name, body, deadlineMs),
     settled: () => Promise.resolve(),
     waitingSince: '',
+    isEnding: legId => this.#events.isEnding(legId),
     isDraining: false,
   }
   readonly #events: MediaEvents
@@ -162,6 +163,10 @@ export class MediaClient implements MediaPort {
     const settled = this.#events.mark()
     this.#pump()
     return settled
+  }
+
+  isEnding(legId: string): boolean {
+    return this.#events.isEnding(legId)
   }
 
   get waitingSince(): string | null {

@@ -27,6 +27,8 @@ export interface CommandPort<C extends CommandName> {
   settled(): Promise<void>
   /** Time of the oldest event that is not handled, ISO 8601; null: all are handled; empty: unknown. */
   readonly waitingSince: string | null
+  /** Whether the end of a leg has been reported, and is not committed yet. */
+  isEnding(legId: string): boolean
   /** The process is being ended: what would begin a new call waits for another one. */
   readonly isDraining: boolean
 }
@@ -135,6 +137,13 @@ export class MediaEvents {
   get waitingSince(): string | null {
     const [oldest = this.#jobs.find(job => job.kind === 'event')] = this.#inHand
     return oldest?.event?.at ?? null
+  }
+
+  isEnding(legId: string): boolean {
+    const waiting = [...this.#inHand, ...this.#jobs.filter(job => job.kind === 'event')]
+    return waiting.some(
+      ({ event }) => nameOf(event) === 'leg.ended' && (event.body as { legId?: string }).legId === legId,
+    )
   }
 
   get isEmpty(): boolean {

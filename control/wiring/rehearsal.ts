@@ -63,6 +63,10 @@ class Callers implements MediaPort {
 
   async settled(): Promise<void> {}
 
+  isEnding(): boolean {
+    return false
+  }
+
   #tell<N extends EventName>(name: N, body: Events[N]): void {
     this.#events.push({ seq: ++this.#seq, event: { name, at: new Date().toISOString(), body } as MediaEvent })
   }

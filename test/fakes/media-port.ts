@@ -61,6 +61,7 @@ export function willingMedia(): WillingMedia {
     state: 'ready',
     counters: { eventsLost: 0 },
     settled: async () => {},
+    isEnding: () => false,
     waitingSince: null,
     isDraining: false,
     request: async (name, body) => {

@@ -40,6 +40,10 @@ export class PocketMedia extends MediaDouble implements MediaPort {
     return Promise.resolve()
   }
 
+  isEnding(legId: string): boolean {
+    return this.unacknowledged.some(({ event }) => event.name === 'leg.ended' && event.body.legId === legId)
+  }
+
   get waitingSince(): string | null {
     return this.unacknowledged[0]?.event.at ?? null
   }

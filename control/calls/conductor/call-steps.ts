@@ -63,8 +63,11 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
       const reason = leg.leave_reason ?? 'api_hangup'
       const farEnd = await farEndOf(db, leg, reason)
       const failure = failureOf(await media.request('leg.hangup', { legId: leg.id, reason, ...(farEnd && { farEnd }) }))
+      if (failure?.failure !== 'not_found') return failure
+      // Its end is on the way, with its figures.
+      if (media.isEnding(leg.id)) return null
       // It may never have been dialled: then no event reports its end.
-      if (failure?.failure === 'not_found') await deps.gone(leg, reason)
+      await deps.gone(leg, reason)
       return failure
     },
   }

@@ -47,6 +47,7 @@ class Scene {
         return this.reply
       },
       settled: async () => {},
+      isEnding: () => false,
     } as unknown as MediaPort
     await this.keeper.run(media)
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { writeLeg } from '../../../../control/calls/legs.ts'
 import { suite } from '../../../harness.ts'
@@ -124,6 +125,37 @@ test('a move into a room that is not answered is not done twice', async () => {
   assert.is(media.sent('leg.move').length, 1)
   const sessions = await world.store.db.selectFrom('calls').select('id').where('kind', '=', 'conference').execute()
   assert.is(sessions.length, 1)
+  await world.close()
+})
+
+test('a leg that has just ended when it is hung up keeps the figures and the reason of its end, which are committed after the refusal', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, store } = world
+  const { body } = await control.ask('POST /v1/calls', DIAL)
+  const { legId } = await media.command('leg.dial')
+  media.pickUp(legId)
+  await media.committed()
+  let release = (): void => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const { transaction } = store
+  store.transaction = async (run, options) => {
+    if (options?.gathers === true) await held
+    return transaction.call(store, run, options) as never
+  }
+  media.overrides.set('leg.hangup', () => {
+    media.hangUp(legId, 'caller_hangup')
+    return { failure: 'not_found', message: 'its end is told' }
+  })
+  const asked = control.ask(`POST /v1/calls/${body.id}/hangup`)
+  await until(() => media.sent('leg.hangup').length === 1)
+  for (let turns = 0; turns < 100; turns++) await nextTurn()
+  release()
+  await asked
+  await media.committed()
+  const call = (await control.ask(`GET /v1/calls/${body.id}`)).body
+  assert.equal([call.status, call.ended_reason, call.quality.length], ['completed', 'caller_hangup', 1])
   await world.close()
 })
 

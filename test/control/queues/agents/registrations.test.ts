@@ -58,6 +58,7 @@ class Desk {
         return {}
       },
       settled: async () => {},
+      isEnding: () => false,
     } as unknown as MediaPort
     const register: Register = {
       registerId: 'reg1',

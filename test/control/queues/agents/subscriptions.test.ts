@@ -101,6 +101,7 @@ class Office {
     return {
       request: async (name: string, body: object) => replies[name]!(body),
       settled: async () => {},
+      isEnding: () => false,
     } as unknown as MediaPort
   }
 
