@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { writeLeg } from '../../../../control/calls/legs.ts'
+import { hangUpLeg, writeLeg } from '../../../../control/calls/legs.ts'
 import { suite } from '../../../harness.ts'
 import { type CallsWorld, eventTypes, makeCallsWorld, until } from '../../calls-world.ts'
 
@@ -148,11 +148,11 @@ test('a leg that has just ended when it is hung up keeps the figures and the rea
     media.hangUp(legId, 'caller_hangup')
     return { failure: 'not_found', message: 'its end is told' }
   })
-  const asked = control.ask(`POST /v1/calls/${body.id}/hangup`)
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  await store.transaction(trx => hangUpLeg(trx, tenant, legId, 'api_hangup'))
   await until(() => media.sent('leg.hangup').length === 1)
   for (let turns = 0; turns < 100; turns++) await nextTurn()
   release()
-  await asked
   await media.committed()
   const call = (await control.ask(`GET /v1/calls/${body.id}`)).body
   assert.equal([call.status, call.ended_reason, call.quality.length], ['completed', 'caller_hangup', 1])
