@@ -97,10 +97,18 @@ export class Copilot implements CallPrograms {
     }
   }
 
-  /** After a transfer, the consulted party has the call. */
+  /** After a transfer, the consulted party has the call; or an agent's leg leads to another node, and the agent has left it. */
   async #within(trx: Trx, { object, tenant }: Fact): Promise<void> {
-    const ring = await forTenant(trx, tenant).findBy('rings', { open_call: (object as { id: string }).id })
+    const { id: callId } = object as { id: string }
+    const ring = await forTenant(trx, tenant).findBy('rings', { open_call: callId })
     if (ring !== undefined) await startForAnswer(this.starting, trx, ring)
+    const running = trx
+      .selectFrom('copilot_sessions as s')
+      .where('s.call_id', '=', callId)
+      .where('s.status', '=', 'running')
+    const legs = running.innerJoin('participants as p', 'p.id', 's.participant_id').where('p.role', '=', 'party')
+    for (const { id, hearing } of await legs.select(['s.id', 'hearing']).where('s.user_id', 'is not', null).execute())
+      follow(trx, id, async () => void this.#end(id, hearing === 'running'))
   }
 
   /** After a connection to media: listens again, and processes inputs that were left. */

@@ -171,4 +171,37 @@ test('who is asked for advice is no customer, and has a copilot once the call is
   await world.close()
 })
 
+test('an agent whose phone joins the call with one of another node has left it: the session is over, with its summary', async () => {
+  const { world, ann, caller, callId, sessions, say, act } = await talk()
+  const { media, store, tenant } = world
+  const account = {
+    id: ann,
+    username: 'live-ann',
+    ha1_md5: '',
+    ha1_sha256: '',
+    created: world.clock.now().toISOString(),
+  }
+  await forTenant(store.db, tenant).insert('sip_credentials', account)
+  const { legId } = world.legOf(ann)!
+  await say(legId, 'Thank you for calling, I give you to my colleague')
+  const referId = media.refer(legId, '302', { legId: null, dialog: 'c;to-tag=1;from-tag=2', atNode: true })
+  await world.settle()
+  const asked = media.handled.find(({ name }) => name === 'leg.refer_join')!.body
+  assert.equal(asked, { legId, referId, account: 'live-ann', timeoutS: 60 })
+  media.emit('leg.refer_progress', { legId, referId, sipCode: 200, isOver: true })
+  await act(async () => {})
+  assert.equal(
+    (await sessions()).map(({ user_id, status }) => [user_id, status]),
+    [[ann, 'ended']],
+  )
+  assert.is(await world.status(ann), 'wrap_up')
+  const legs = [...media.legs.values()].map(leg => [leg.legId, leg.roomId])
+  assert.equal(
+    legs,
+    [caller, legId].map(id => [id, callId]),
+    'the two go on to talk',
+  )
+  await world.close()
+})
+
 test.run()
