@@ -5,7 +5,7 @@ import { copy } from '../../codecs/kernels/frames.ts'
 import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { Quality } from '../protocol.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
-import { Continuity } from '../rtp/continuity.ts'
+import { Continuity, type HeldPacket } from '../rtp/continuity.ts'
 import { isKey, KEY_MS } from '../rtp/key-sender.ts'
 import { SourceLatch } from '../rtp/latch.ts'
 import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
@@ -15,16 +15,17 @@ import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender, type StreamSt
 import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { AwaitedMix, type Speaker } from './awaited-mix.ts'
 import { FaxWay } from './fax-way.ts'
-import { FormerAudio } from './former-audio.ts'
-import { LawAudio, type StreamListener } from './law-audio.ts'
+import type { StreamListener } from './law-audio.ts'
+import { LegCodecs } from './leg-codecs.ts'
 import { LegEncryption } from './leg-encryption.ts'
 import { LegKeys } from './leg-keys.ts'
 import type { LegMedia } from './leg-media.ts'
 import { LegPresence } from './leg-presence.ts'
-import { LegReports, reportPort, sendReport } from './leg-reports.ts'
+import { LegReports } from './leg-reports.ts'
+import { LegRtcp } from './leg-rtcp.ts'
 import { LegSilence } from './leg-silence.ts'
-import { PacketAudio, packetCodec } from './packet-audio.ts'
 import { PacketRelay, type PacketTaker } from './packet-relay.ts'
+import { RestartedStream } from './restarted-stream.ts'
 import type { WireAudio } from './wire-audio.ts'
 
 /** Interval of checks that are not needed for every packet [ms]. */
@@ -35,8 +36,6 @@ const LEG_CLOCK_HZ = 8000
 const PAUSE_MS = 200
 /** The packet that is being handled: all legs share it, which therefore stays in the cache. */
 const received = new RtpPacket()
-
-const UNSPECIFIED = ['0.0.0.0', '::']
 
 /** A party on RTP: its codec, jitter buffer, address latch and keys end here. Pure: packets and the time are arguments. */
 export class RtpLeg extends Leg implements PacketTaker {
@@ -55,14 +54,12 @@ export class RtpLeg extends Leg implements PacketTaker {
   readonly #random: () => number
   readonly #sender: RtpSender
   readonly #continuity = new Continuity()
+  readonly #restarted: RestartedStream
   readonly #reports: LegReports
+  readonly #rtcp: LegRtcp
   readonly #stats: ReceptionStats
-  readonly #ear: StreamListener
-  #audio: WireAudio | null = null
-  /** Audio of the previous codec that is still heard; null: none. */
-  #former: FormerAudio | null = null
+  readonly #codecs: LegCodecs
   #media: LegMedia | null = null
-  #opusCodec: OpusCodec | null = null
   /** The fax that replaces the audio; null: none. */
   #fax: FaxWay | null = null
   /** The relay of received packets; null: they are played into the mix. */
@@ -102,20 +99,27 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sender = new RtpSender({ ...this.#newStream(), maxPayload: LEG_SAMPLES })
     this.#reports = new LegReports(this.#sender, random)
     this.#stats = this.#reports.stats
-    this.#ear = {
+    this.#restarted = new RestartedStream(this.#continuity, this.#stats)
+    this.#rtcp = new LegRtcp(this.#reports, this.#encryption, this.latch, (...report) =>
+      hooks.report?.(this, ...report),
+    )
+    const ear: StreamListener = {
       isListening: () => this.isListening || this.faxDetected === null,
       hear: (frame, past, now) => this.#hear(frame, past, now),
     }
+    this.#codecs = new LegCodecs(this.#sender, ear)
   }
 
   /** Makes Opus available to `connect`. */
   useOpus(codec: OpusCodec): void {
-    this.#opusCodec = codec
+    this.#codecs.useOpus(codec)
   }
 
   get hasOpus(): boolean {
-    return this.#opusCodec !== null
+    return this.#codecs.hasOpus
   }
+
+  // ------------------------------------------------------------------ agreed on
 
   /**
    * A description was agreed on: the first one starts the audio, later ones change it (hold, other codec or address). `isEarly`: the
@@ -128,7 +132,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#media = media
     const listened = this.#listens
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
-    if (!listened && this.#listens) this.#audio?.jitter.resume()
+    if (!listened && this.#listens) this.#codecs.audio?.jitter.resume()
     this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
     this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)
@@ -144,7 +148,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** Receives T.38 from now on, relayed to the other half; repeating it updates the description. */
   faxes(now: number): FaxWay {
-    const audio = this.#audio
+    const audio = this.#codecs.audio
     if (this.#fax === null && audio !== null) this.#sendPacket(audio, audio.flush())
     this.#fax ??= new FaxWay(this.#plain, now)
     return this.#fax
@@ -157,16 +161,15 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** Sets the first or another codec. The content of a partial packet is sent in its old codec. */
   #code(media: LegMedia, now: number): void {
-    const before = this.#audio
+    const before = this.#codecs.audio
     if (before !== null) this.#sendPacket(before, before.flush())
     if (before?.agree(media, now) === true) return
-    const audio = this.#audioFor(media)
+    const audio = this.#codecs.next(media)
     if (audio === null) return
     if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeClock(media, now)
     audio.agree(media, now, before !== null)
     if (this.isLeftAlone) audio.leaveAlone?.()
-    this.#audio = audio
-    this.#former = before === null ? null : new FormerAudio(before, now)
+    this.#codecs.begin(audio, now)
     this.#reports.heard.use(audio.jitter)
     this.#reports.clockRateHz = audio.clockRateHz
     this.isWide = audio.isWide
@@ -189,12 +192,6 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
   }
 
-  #audioFor({ codec }: LegMedia): WireAudio | null {
-    if (isLaw(codec)) return new LawAudio(this.#sender, codec, this.#ear)
-    const coder = codec === 'opus' ? this.#opusCodec : packetCodec(codec)
-    return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
-  }
-
   /** Whether encrypted audio has just arrived, and can be returned. */
   isFlowing(now: number): boolean {
     const hasSource = this.#encryption.srtp !== null && this.latch.port !== 0 && this.#sourceSsrc !== -1
@@ -207,16 +204,16 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   get law(): LawName | null {
-    const codec = this.#audio?.codec
+    const codec = this.#codecs.audio?.codec
     return codec !== undefined && isLaw(codec) ? codec : null
   }
 
   override get spareMs(): number | null {
-    return this.#audio?.jitter.spareMs ?? null
+    return this.#codecs.audio?.jitter.spareMs ?? null
   }
 
   override get enoughMs(): number {
-    return this.#audio?.jitter.enoughMs ?? 0
+    return this.#codecs.audio?.jitter.enoughMs ?? 0
   }
 
   get packetsRefused(): number {
@@ -224,21 +221,24 @@ export class RtpLeg extends Leg implements PacketTaker {
     return (
       ofFax +
       this.#refused +
+      this.#rtcp.refused +
       this.#continuity.dropped +
-      (this.#audio?.refused ?? 0) +
+      (this.#codecs.audio?.refused ?? 0) +
       this.latch.refused +
       (this.#encryption.webrtc?.refused ?? 0)
     )
   }
 
   get quality(): Quality {
-    return this.#reports.quality(this.#audio?.codec ?? null)
+    return this.#reports.quality(this.#codecs.audio?.codec ?? null)
   }
+
+  // ------------------------------------------------------------------ received
 
   /** A datagram on the RTP port. */
   rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
     const media = this.#media
-    let audio = this.#audio
+    let audio = this.#codecs.audio
     if (media === null || audio === null) return
     if (this.#fax !== null) {
       this.#fax.receive(datagram, host, port, now)
@@ -259,7 +259,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       return
     }
     const isEvent = received.payloadType === media.telephoneEvent.receive
-    if (this.#former !== null) audio = this.#former.of(received.payloadType, audio, now)
+    if (this.#codecs.former !== null) audio = this.#codecs.former.of(received.payloadType, audio, now)
     const isAudio = audio.carries(received.payloadType, now)
     // Comfort noise is a sign of life. Its static type is accepted even if not negotiated, because it is unambiguous.
     const isNoise = received.payloadType === 13 || received.payloadType === media.comfortNoise
@@ -291,25 +291,16 @@ export class RtpLeg extends Leg implements PacketTaker {
     return true
   }
 
-  /** Judges another one; whatever comes before it is taken. @returns false: it waits for the next one */
+  /** Whether another one can be taken, or waits for the next one. */
   #isInStream(audio: WireAudio, bytes: Uint8Array, now: number): boolean {
-    const continuity = this.#continuity
-    const stats = this.#stats
-    const transit = stats.transitOf(audio.timestampOf((received.timestamp + continuity.timestampShift) >>> 0), now)
-    const judgement = continuity.judge(received, transit, stats.transit, audio.clockRateHz, now)
-    if (judgement === 'held') {
-      continuity.hold(received, bytes, transit, now)
-      return false
-    }
-    if (judgement === 'on') return true
-    const held = continuity.release()
-    if (judgement === 'renumbered') stats.restart(held?.sequence ?? received.sequence)
-    audio.jitter.breaks()
-    if (held === null) return true
+    return this.#restarted.take(received, bytes, audio, now, held => this.#takeHeld(held, audio, bytes))
+  }
+
+  /** @param bytes of the packet that is being handled, which follows it */
+  #takeHeld(held: HeldPacket, audio: WireAudio, bytes: Uint8Array): void {
     parseRtp(held.bytes, received)
     this.#take(audio, true, false, held.bytes, held.at)
     parseRtp(bytes, received)
-    return true
   }
 
   /** Takes a packet of the stream. */
@@ -354,20 +345,86 @@ export class RtpLeg extends Leg implements PacketTaker {
     return true
   }
 
+  /** The fastest packet since the last check: it shows the sender's clock. */
+  #faster(transit: number, timestamp: number, now: number): void {
+    this.#leastTransit = transit
+    this.#keys.observe(timestamp, now)
+  }
+
+  /** @param pressed its timestamp in units of 8 kHz */
+  #readKey(audio: WireAudio, bytes: Uint8Array, pressed: number, now: number): void {
+    const keys = this.#keys
+    const began = keys.read(received, bytes, now)
+    if (began !== null && this.tones.tell(began, now)) {
+      this.#hooks.key(this, began, 'rfc4733', keys.sentAt(pressed, now))
+    }
+    // Until the audio that came with it has been played.
+    this.keyDown(keys.downUntil(now) + audio.jitter.currentDelayMs)
+  }
+
   #hear(frame: Frame, past: Past, now: number): boolean {
     const isFax = this.hearFax(frame)
     if (!this.isListening) return isFax
     // Until it has been played, too.
-    return this.hearTones(frame, past, now, FRAME_MS + this.#audio!.jitter.currentDelayMs) || isFax
+    return this.hearTones(frame, past, now, FRAME_MS + this.#codecs.audio!.jitter.currentDelayMs) || isFax
   }
+
+  /** A datagram on the RTCP port. */
+  rtcp(datagram: Uint8Array, host: string, _port: number, now: number): void {
+    if (this.#media === null) return
+    const told = this.#rtcp.receive(datagram, host, this.#media, this.#sourceSsrc, now)
+    if (told === 'left') this.#sourceLeft()
+    else if (told === 'report') this.#presence.lastPacketAt = now
+  }
+
+  /** Captures packet headers for this long from now; 0: stop. */
+  traceHeaders(seconds: number, now: number, wall: number): void {
+    if (seconds === 0) this.#headers?.stop()
+    else this.#headers = new PacketHeaders(seconds, now, wall)
+  }
+
+  /** The captured headers; null: not requested. */
+  get headers(): PacketLog | null {
+    return this.#headers?.log() ?? null
+  }
+
+  /** The source said goodbye (RFC 3550 §6.6): its audio is neither missing nor lost, and another source may follow. SIP ends the call. */
+  #sourceLeft(): void {
+    this.#codecs.audio?.jitter.over()
+    this.#presence.oneWay.fellSilent()
+    this.latch.leave()
+  }
+
+  #newSource(audio: WireAudio, ssrc: number): void {
+    if (this.#sourceSsrc !== -1) {
+      // Its sequence numbers are unrelated to those of the stream before, and may be lower.
+      this.#stopPassing()
+      // What another codec begins with is joined to that of before.
+      if (this.#codecs.former === null || audio === this.#codecs.former.audio || !this.#codecs.former.isFirst) {
+        this.jumps()
+        audio.reset()
+      }
+      this.#silence.isOn = false
+      this.#keys.reset()
+      this.tones.reset()
+    }
+    this.#continuity.reset()
+    this.#reports.heard.newSource()
+    this.#leastTransit = null
+    this.#sourceSsrc = ssrc
+  }
+
+  // ------------------------------------------------------------------ relayed to the only other party, packet by packet, and from it
 
   override mayPassTo(other: Leg, now: number): boolean {
     if (!(other instanceof RtpLeg) || !other.takesPackets || other.law !== this.law) return false
-    return this.#listens && this.#former === null && !this.#silence.isOn && this.#presence.flowsSince(PAUSE_MS, now)
+    return (
+      this.#listens && this.#codecs.former === null && !this.#silence.isOn && this.#presence.flowsSince(PAUSE_MS, now)
+    )
   }
 
   override passTo(other: Leg, isOpen: () => boolean, now: number): boolean {
-    const audio = this.#audio
+    const audio = this.#codecs.audio
     if (audio === null || !(other instanceof RtpLeg)) return false
     const { lastPacketAt } = this.#presence
     let soonerMs = now - lastPacketAt
@@ -385,9 +442,9 @@ export class RtpLeg extends Leg implements PacketTaker {
   override passed(now: number): boolean {
     if (now >= this.#checkAt) this.#check(now)
     if (this.#keys.isDown) this.#keys.advance(now)
-    this.#audio?.jitter.pass(now)
+    this.#codecs.audio?.jitter.pass(now)
     this.#now = now
-    if (now >= this.#reports.dueAt) this.#report(now)
+    if (now >= this.#reports.dueAt) this.#rtcp.report(this.#media, now)
     return this.#relay !== null && this.#presence.flowsSince(PAUSE_MS, now)
   }
 
@@ -456,90 +513,18 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sendOut(packet, RTP_HEADER_BYTES + octets.length)
   }
 
-  /** The fastest packet since the last check: it shows the sender's clock. */
-  #faster(transit: number, timestamp: number, now: number): void {
-    this.#leastTransit = transit
-    this.#keys.observe(timestamp, now)
-  }
-
-  /** @param pressed its timestamp in units of 8 kHz */
-  #readKey(audio: WireAudio, bytes: Uint8Array, pressed: number, now: number): void {
-    const keys = this.#keys
-    const began = keys.read(received, bytes, now)
-    if (began !== null && this.tones.tell(began, now)) {
-      this.#hooks.key(this, began, 'rfc4733', keys.sentAt(pressed, now))
-    }
-    // Until the audio that came with it has been played.
-    this.keyDown(keys.downUntil(now) + audio.jitter.currentDelayMs)
-  }
-
-  /** A datagram on the RTCP port. From strangers it is neither a sign of life nor a report. */
-  rtcp(datagram: Uint8Array, host: string, _port: number, now: number): void {
-    if (this.#media === null) return
-    const { rtcpHost, isRtcpReachable } = this.#media.remote
-    if (!(isRtcpReachable && host === rtcpHost) && !this.latch.isParty(host)) {
-      this.#refused++
-      return
-    }
-    const { srtp } = this.#encryption
-    const bytes = srtp === null ? datagram : srtp.openRtcp(datagram)
-    const told = bytes === null ? 'bad' : this.#reports.receive(bytes, this.#sourceSsrc, now)
-    if (bytes === null || told === 'bad') {
-      this.#refused++
-      return
-    }
-    if (told === 'left') this.#sourceLeft()
-    else this.#presence.lastPacketAt = now
-    this.#hooks.report?.(this, false, bytes, host, reportPort(this.#media.remote, this.latch))
-  }
-
-  /** Captures packet headers for this long from now; 0: stop. */
-  traceHeaders(seconds: number, now: number, wall: number): void {
-    if (seconds === 0) this.#headers?.stop()
-    else this.#headers = new PacketHeaders(seconds, now, wall)
-  }
-
-  /** The captured headers; null: not requested. */
-  get headers(): PacketLog | null {
-    return this.#headers?.log() ?? null
-  }
-
-  /** The source said goodbye (RFC 3550 §6.6): its audio is neither missing nor lost, and another source may follow. SIP ends the call. */
-  #sourceLeft(): void {
-    this.#audio?.jitter.over()
-    this.#presence.oneWay.fellSilent()
-    this.latch.leave()
-  }
-
-  #newSource(audio: WireAudio, ssrc: number): void {
-    if (this.#sourceSsrc !== -1) {
-      // Its sequence numbers are unrelated to those of the stream before, and may be lower.
-      this.#stopPassing()
-      // What another codec begins with is joined to that of before.
-      if (this.#former === null || audio === this.#former.audio || !this.#former.isFirst) {
-        this.jumps()
-        audio.reset()
-      }
-      this.#silence.isOn = false
-      this.#keys.reset()
-      this.tones.reset()
-    }
-    this.#continuity.reset()
-    this.#reports.heard.newSource()
-    this.#leastTransit = null
-    this.#sourceSsrc = ssrc
-  }
+  // ------------------------------------------------------------------ heard, once per tick
 
   protected receive(now: number): Frame | null {
     if (now >= this.#checkAt) this.#check(now)
     if (this.#fax !== null) return null
     if (this.#keys.isDown) this.#keys.advance(now)
     this.#stopPassing()
-    let audio = this.#audio
+    let audio = this.#codecs.audio
     if (!this.#listens || audio === null) return null
-    const former = this.#former
+    const former = this.#codecs.former
     const frame = former === null ? audio.pull(now, this.isUpperWanted) : former.pull(audio, now, this.isUpperWanted)
-    if (former?.isOver === true) this.#former = null
+    if (former?.isOver === true) this.#codecs.former = null
     else if (former !== null) audio = former.audio
     this.upper = former === null ? audio.upper : former.upper
     const { frames } = this.#reports.heard
@@ -565,7 +550,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   override playedUntil(now: number): number {
-    const audio = this.#former?.audio ?? this.#audio
+    const audio = this.#codecs.former?.audio ?? this.#codecs.audio
     return audio === null ? now : this.#keys.sentAt(audio.jitter.playedTimestamp, now)
   }
 
@@ -589,8 +574,10 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (missing.isOneWay) this.#hooks.oneWay(this)
   }
 
+  // ------------------------------------------------------------------ sent, once per tick
+
   send(frame: Frame | null, encoded: Uint8Array | null, now: number): void {
-    const audio = this.#audio
+    const audio = this.#codecs.audio
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
     this.#now = now
     if (this.awaited !== null) {
@@ -605,7 +592,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       this.#sender.pause()
     }
     this.#sender.advance(audio === null ? LEG_SAMPLES : audio.frameUnits)
-    if (now >= this.#reports.dueAt) this.#report(now)
+    if (now >= this.#reports.dueAt) this.#rtcp.report(this.#media, now)
   }
 
   /** Frames skipped by our clock are also skipped in the timestamps; otherwise the far end would hear us late from then on. */
@@ -660,45 +647,23 @@ export class RtpLeg extends Leg implements PacketTaker {
     return true
   }
 
+  // ------------------------------------------------------------------ the end
+
   override leaveAlone(): void {
     super.leaveAlone()
-    this.#audio?.leaveAlone?.()
-    this.#former?.audio.leaveAlone?.()
+    this.#codecs.leaveAlone()
   }
 
   override close(): void {
     // Another leg may now use its arrays, so packets that still arrive, and relays of others, must find nothing here.
     this.#media = null
-    this.#audio = null
-    this.#former = null
+    this.#codecs.close()
     super.close()
     this.#stopPassing()
     this.leaveFax()
-    this.#opusCodec?.close()
   }
 
   override goodbye(now: number): void {
-    const media = this.#media
-    if (media === null || this.#isLeftAlone(media)) return
-    this.#sendReport(media, this.#reports.goodbye(now))
-    this.#encryption.webrtc?.goodbye()
-  }
-
-  #report(now: number): void {
-    const media = this.#media
-    const length = media === null ? 0 : this.#reports.due(now)
-    if (media !== null && length > 0 && !this.#isLeftAlone(media)) this.#sendReport(media, length)
-  }
-
-  /** "c=0.0.0.0" puts us on hold, as from old phones (RFC 3264 §8.4); with ICE it has no meaning. */
-  #isLeftAlone({ remote }: LegMedia): boolean {
-    return this.#encryption.webrtc === null && UNSPECIFIED.includes(remote.host)
-  }
-
-  #sendReport({ remote }: LegMedia, length: number): void {
-    if (length === 0) return
-    const { packet } = this.#reports
-    this.#hooks.report?.(this, true, packet.subarray(0, length), this.latch.host, reportPort(remote, this.latch))
-    sendReport(packet, length, this.#encryption.out, remote, this.latch)
+    this.#rtcp.goodbye(this.#media, now)
   }
 }

@@ -1,0 +1,58 @@
+import { isLaw } from '../../codecs/g711.ts'
+import type { OpusCodec } from '../../codecs/packets/opus.ts'
+import type { RtpSender } from '../rtp/rtp.ts'
+import { FormerAudio } from './former-audio.ts'
+import { LawAudio, type StreamListener } from './law-audio.ts'
+import type { LegMedia } from './leg-media.ts'
+import { PacketAudio, packetCodec } from './packet-audio.ts'
+import type { WireAudio } from './wire-audio.ts'
+
+/** What codes a leg's audio: the codec that was agreed on last, and the one before it while that is still heard. */
+export class LegCodecs {
+  /** Null: nothing is agreed on. */
+  audio: WireAudio | null = null
+  /** Audio of the previous codec that is still heard; null: none. */
+  former: FormerAudio | null = null
+  readonly #sender: RtpSender
+  readonly #ear: StreamListener
+  #opus: OpusCodec | null = null
+
+  /** @param ear hears what comes in */
+  constructor(sender: RtpSender, ear: StreamListener) {
+    this.#sender = sender
+    this.#ear = ear
+  }
+
+  /** Makes Opus available to `next`. */
+  useOpus(codec: OpusCodec): void {
+    this.#opus = codec
+  }
+
+  get hasOpus(): boolean {
+    return this.#opus !== null
+  }
+
+  /** A codec other than the last one was agreed on. @returns what codes it; null: nothing here does */
+  next({ codec }: LegMedia): WireAudio | null {
+    if (isLaw(codec)) return new LawAudio(this.#sender, codec, this.#ear)
+    const coder = codec === 'opus' ? this.#opus : packetCodec(codec)
+    return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
+  }
+
+  /** From now on this one codes the audio. What comes of the one before is heard until the end. */
+  begin(audio: WireAudio, now: number): void {
+    this.former = this.audio === null ? null : new FormerAudio(this.audio, now)
+    this.audio = audio
+  }
+
+  leaveAlone(): void {
+    this.audio?.leaveAlone?.()
+    this.former?.audio.leaveAlone?.()
+  }
+
+  close(): void {
+    this.audio = null
+    this.former = null
+    this.#opus?.close()
+  }
+}
