@@ -3,6 +3,7 @@ import type { StreamFormat } from '../media/protocol.ts'
 import type { SocketChoice } from '../media/rtp/datagrams/choose.ts'
 import { onMeasuredCore } from './pin.ts'
 import { Product } from './product.ts'
+import { COLLECTABLE, collectGarbage } from './soak/collect-garbage.ts'
 import type { Subject } from './subject.ts'
 
 /** The number of the echo that a first start sets up. */
@@ -36,6 +37,7 @@ export async function startProduct(
       TANDEM_ENGINE_THREADS: String(threads),
       TANDEM_LOG_LEVEL: 'warn',
       TANDEM_WARM_UP: 'yes',
+      ...COLLECTABLE,
       ...env,
     },
   })
@@ -62,6 +64,9 @@ export async function startProduct(
     },
     lateSlots: () => lateSlots(product),
     metrics: () => metricsOf(product),
+    collect: async () => {
+      for (const pid of [pids.media, pids.control]) await collectGarbage(pid, () => product.output)
+    },
     stop: async () => {
       await product.stop()
     },

@@ -21,5 +21,7 @@ export interface Subject {
   lateSlots(): Promise<number>
   /** The product's own metrics, by name without `tandem_`. Metrics with labels are left out, except the bounds of histograms (`{le="…"}`). */
   metrics(): Promise<Map<string, number>>
+  /** Has the main threads of media and control collect all their garbage. */
+  collect(): Promise<void>
   stop(): Promise<void>
 }

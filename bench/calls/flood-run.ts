@@ -38,6 +38,8 @@ export interface FloodReport {
   machine: Machine
   seconds: number
   phases: Phase[]
+  /** Memory of media at the end, with all legs, once all garbage was collected [bytes]. */
+  kept: number
 }
 
 /** `--flood`: how 20,000 packets per second from 1000 unknown addresses affect calls of a known trunk, and audio. */
@@ -49,7 +51,7 @@ export async function benchFlood(
   const subject = await startSubject()
   const report: FloodReport = {
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
-    ...{ seconds, phases: [] },
+    ...{ seconds, phases: [], kept: Number.NaN },
   }
   const load = new LoadProcess()
   const flood = await FloodProcess.open(HOSTS, subject.sip)
@@ -85,6 +87,8 @@ export async function benchFlood(
     await phase('quiet', false)
     await phase('flood', true)
     await phase('flood again', true)
+    await subject.collect()
+    report.kept = residentBytes(subject.mediaPid)
     await load.close()
   } finally {
     flood.kill()
@@ -103,7 +107,7 @@ async function knowOnly({ api }: Subject, network: string): Promise<void> {
 }
 
 /** The report as text. */
-export function formatFloodReport({ commit, machine, seconds, phases }: FloodReport): string {
+export function formatFloodReport({ commit, machine, seconds, phases, kept }: FloodReport): string {
   const rows = [
     [
       '',
@@ -136,5 +140,7 @@ export function formatFloodReport({ commit, machine, seconds, phases }: FloodRep
     '',
     `OPTIONS, INVITE and garbage from ${HOSTS} addresses that nobody knows, ${seconds} s each; ${CALLS} calls/s of a known trunk, ${STANDING} legs in rooms of 3`,
     ...table(rows),
+    '',
+    `without garbage: media ${(kept / MB).toFixed(0)} MB`,
   ].join('\n')
 }

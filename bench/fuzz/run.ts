@@ -37,6 +37,8 @@ export interface FuzzReport {
   seed: number
   seconds: number
   samples: FuzzSample[]
+  /** Memory at the end, once all garbage was collected [bytes]; null: it did not come to that. */
+  kept: { media: number; control: number } | null
   /** Time from the last message until nothing was left [s]; null: something still is. */
   quietAfter: number | null
   faults: number
@@ -57,7 +59,16 @@ export async function benchFuzz(
   const sender = await FuzzSender.open(random, subject.sip)
   const report: FuzzReport = {
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
-    ...{ seed: random.seed, seconds: 0, samples: [], quietAfter: null, faults: 0, refused: 0, problems: [] },
+    ...{
+      seed: random.seed,
+      seconds: 0,
+      samples: [],
+      kept: null,
+      quietAfter: null,
+      faults: 0,
+      refused: 0,
+      problems: [],
+    },
   }
   const startedAt = performance.now()
   const look = async (): Promise<void> => {
@@ -80,6 +91,8 @@ export async function benchFuzz(
     report.seconds = (performance.now() - startedAt) / 1000
     report.quietAfter = await untilQuiet(subject)
     await look()
+    await subject.collect()
+    report.kept = { media: residentBytes(subject.mediaPid), control: residentBytes(subject.controlPid) }
     await callsWell(subject)
     report.faults = (await subject.metrics()).get('media_signalling_faults_total') ?? Number.NaN
   } catch (error) {
@@ -144,7 +157,10 @@ export function formatFuzzReport({ commit, machine, seed, seconds, samples, ...r
     ...[String(messages), (media / MB).toFixed(0), (control / MB).toFixed(0)],
     ...[String(sessions), String(transactions), String(legs)],
   ])
-  const { problems, quietAfter, refused } = report
+  const { problems, quietAfter, refused, kept } = report
+  const [media, control] = [kept?.media ?? Number.NaN, kept?.control ?? Number.NaN].map(bytes =>
+    (bytes / MB).toFixed(0),
+  )
   return [
     machineLine(commit, machine),
     '',
@@ -152,6 +168,7 @@ export function formatFuzzReport({ commit, machine, seed, seconds, samples, ...r
     ...table([['messages', 'media [MB]', 'control [MB]', 'sessions', 'transactions', 'legs'], ...rows]),
     '',
     quietAfter === null ? '' : `nothing was left ${quietAfter.toFixed(0)} s after the last message`,
+    kept === null ? '' : `without garbage: media ${media} MB, control ${control} MB`,
     `${refused} calls were refused with 503, for want of room`,
     problems.length === 0 ? 'the processes live, calls are answered and heard' : `wrong: ${problems.join('; ')}`,
   ].join('\n')
