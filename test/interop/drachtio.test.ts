@@ -72,12 +72,6 @@ function contract(name: string, open: () => Promise<Edge>): void {
 
   const running = () => product.until('a running call', async () => (await product.all('/calls?status=in_progress'))[0])
 
-  const answered = (callId: string) =>
-    product.until('the call is answered', async () => {
-      const call = await product.ok('GET', `/calls/${callId}`)
-      return call.status === 'in_progress' ? call : null
-    })
-
   /** Dials a SIPp that plays this scenario, and waits for its end. */
   async function outcome(name: string, fields: object = {}) {
     const sipp = await Sipp.callee(name)
@@ -145,7 +139,7 @@ function contract(name: string, open: () => Promise<Edge>): void {
   drachtioTest('a dialled phone rings, answers, and is hung up by the API', async () => {
     const sipp = await Sipp.callee('answers')
     const { id } = await product.ok('POST', '/calls', { to: sipp.uri })
-    await answered(id)
+    await sipp.answered(product, id)
     await product.ok('POST', `/calls/${id}/hangup`)
     await sipp.passed()
     assert.equal((await endedCall(product, id)).status, 'completed')
@@ -168,7 +162,7 @@ function contract(name: string, open: () => Promise<Edge>): void {
     const trunk = { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: door.port, auth: CREDENTIALS }
     const { id } = await product.ok('POST', '/connections', trunk)
     const call = await product.ok('POST', '/calls', { to: '+15551234567' })
-    await answered(call.id)
+    await sipp.answered(product, call.id)
     await product.ok('POST', `/calls/${call.id}/hangup`)
     await sipp.passed()
     await product.ok('DELETE', `/connections/${id}`)

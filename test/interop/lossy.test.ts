@@ -75,9 +75,7 @@ lossTest(
   async (loss, way) => {
     const { sipp, uri } = await ways.callee('answers', way, {}, loss.passes)
     const { id } = await product.ok('POST', '/calls', { to: uri })
-    await product.until('it is answered', async () =>
-      (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
-    )
+    await sipp.answered(product, id)
     await product.until('its 200 is acknowledged', async () => (sipp.received('ACK').length > 0 ? true : null))
     await product.ok('POST', `/calls/${id}/hangup`)
     await sipp.passed()

@@ -62,17 +62,12 @@ const phone = (
   passes?: Loss['passes'],
 ) => ways.caller(scenario, way, { to: account.username, account, keys }, passes)
 
-const answered = (id: string) =>
-  product.until('it is answered', async () =>
-    (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
-  )
-
 sippTest(
   'we ask for a session timer, raise it to what a 422 names, and hold by UPDATE after the Retry-After of a 500 (RFC 4028, RFC 3311)',
   async (way, passes) => {
     const { sipp, uri } = await ways.callee('longer-session', way, {}, passes)
     const { id } = await product.ok('POST', '/calls', { to: uri })
-    await answered(id)
+    await sipp.answered(product, id)
     await product.until('its 200 is acknowledged', async () => (sipp.received('ACK').length > 1 ? true : null))
     await product.ok('POST', `/calls/${id}/hold`)
     await product.until('the second UPDATE is answered', async () =>
@@ -110,7 +105,7 @@ function waitedAfterGlare(sipp: Sipp, method: string): number {
 
 /** Holds a call that a far end wants to hold at the same moment, and hangs it up once it is held. */
 async function holdBoth(sipp: Sipp, id: string): Promise<void> {
-  await answered(id)
+  await sipp.answered(product, id)
   await product.ok('POST', `/calls/${id}/hold`)
   await product.until('our second offer is answered', async () =>
     sipp.messages.some(({ sent, text }) => sent && /^SIP\/2\.0 200[\s\S]*a=recvonly/.test(text)) ? true : null,

@@ -32,12 +32,6 @@ async function dialled(scenario: string, fields: object = {}) {
   return { sipp, call }
 }
 
-const answered = (callId: string) =>
-  product.until('the call is answered', async () => {
-    const call = await product.ok('GET', `/calls/${callId}`)
-    return call.status === 'in_progress' ? call : null
-  })
-
 /** The call after SIPp has done its part. */
 async function outcome(scenario: string, fields: object = {}) {
   const { sipp, call } = await dialled(scenario, fields)
@@ -48,7 +42,7 @@ async function outcome(scenario: string, fields: object = {}) {
 
 sippTest('a dialled phone rings, answers, and is hung up by the API', async () => {
   const { sipp, call } = await dialled('answers')
-  await answered(call.id)
+  await sipp.answered(product, call.id)
   await product.ok('POST', `/calls/${call.id}/hangup`)
   await sipp.passed()
   const ended = await endedCall(product, call.id)
@@ -71,7 +65,7 @@ sippTest(
       return { sipp, id: call.id as string }
     }
     const { sipp, id } = await over('answers')
-    await answered(id)
+    await sipp.answered(product, id)
     await product.ok('POST', `/calls/${id}/hangup`)
     await sipp.passed()
     const busy = await over('busy')
@@ -109,7 +103,7 @@ sippTest('a phone that only rings is cancelled when the time is over (RFC 3261 Â
 
 sippTest('early media in a 183 does not answer the call, its 200 does', async () => {
   const { sipp, call } = await dialled('early-media')
-  await answered(call.id)
+  await sipp.answered(product, call.id)
   const ok = sipp.messages.findLast(({ sent, startLine }) => sent && startLine.startsWith('SIP/2.0 200'))
   assert.ok(ok !== undefined, 'answered by the 183')
   await product.ok('POST', `/calls/${call.id}/hangup`)
@@ -123,7 +117,7 @@ async function overTrunk(scenario: string): Promise<Sipp> {
   const trunk = { name: scenario, kind: 'trunk', host: '127.0.0.1', port: door.port, auth: CREDENTIALS }
   const { id } = await product.ok('POST', '/connections', trunk)
   const call = await product.ok('POST', '/calls', { to: '+15551234567' })
-  await answered(call.id)
+  await sipp.answered(product, call.id)
   await product.ok('POST', `/calls/${call.id}/hangup`)
   await sipp.passed()
   await product.ok('DELETE', `/connections/${id}`)

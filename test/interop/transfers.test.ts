@@ -176,9 +176,7 @@ async function followed(scenario: string, act: (callId: string) => Promise<void>
   const { id } = await product.ok('POST', '/connections', { name: 'Follows', kind: 'trunk', ...way })
   try {
     const { id: callId } = await product.ok('POST', '/calls', { to: '+493012345678' })
-    await product.until('it is answered', async () =>
-      (await product.ok('GET', `/calls/${callId}`)).status === 'in_progress' ? true : null,
-    )
+    await sipp.answered(product, callId)
     await product.ok('POST', `/calls/${callId}/transfer`, { to: TARGET })
     await act(callId)
     await sipp.passed()

@@ -78,9 +78,7 @@ async function isCalled([scenario, status, ends]: (typeof CALLEES)[number], way:
   const { sipp, uri } = await ways.callee(scenario, way)
   const { id } = await product.ok('POST', '/calls', { to: uri, timeout_s: 5 })
   if (ends === 'we') {
-    await product.until(`${scenario} is answered`, async () =>
-      (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
-    )
+    await sipp.answered(product, id)
     await product.ok('POST', `/calls/${id}/hangup`)
   }
   await sipp.passed()

@@ -129,9 +129,7 @@ trunkTest('what we refuse, hang up or give up says why by its cause (Q.850)', as
 
   const answers = await Sipp.callee('answers')
   const { id } = await product.ok('POST', '/calls', { to: answers.uri })
-  await product.until('it is answered', async () =>
-    (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
-  )
+  await answers.answered(product, id)
   await product.ok('POST', `/calls/${id}/hangup`)
   await answers.passed()
   assert.match(answers.received('BYE')[0]!.text, /^Reason: Q\.850;cause=16;text="Normal call clearing"\r?$/m)

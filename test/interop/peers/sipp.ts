@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../../bench/free-port.ts'
+import type { RestClient } from '../../../bench/rest-client.ts'
 import { bracketed } from '../../../sip/message/uri.ts'
 import { childOfTest } from './child.ts'
 
@@ -176,6 +177,15 @@ export class Sipp {
   async passed(): Promise<void> {
     await this.#ended
     this.mustNotHaveFailed()
+  }
+
+  /** Resolves when a call to it is answered. Throws at once if the run has failed. */
+  answered(product: RestClient, callId: string) {
+    return product.until(`${this.scenario} answers`, async () => {
+      this.mustNotHaveFailed()
+      const call = await product.ok('GET', `/calls/${callId}`)
+      return call.status === 'in_progress' ? call : null
+    })
   }
 
   /** Throws with SIPp's own messages if the run has failed: for who waits for something else that it leads to. */
