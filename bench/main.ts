@@ -218,7 +218,8 @@ try {
     if (options.json !== null) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`)
   }
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error)
+  const { message, cause } = error as Error
+  console.error(cause instanceof Error ? `${message}: ${cause.message}` : (message ?? error))
   // Resources opened before the failure would keep the process running.
   process.exit(1)
 }
