@@ -164,7 +164,7 @@ export class Faxes {
     else this.#backToAudio(from === line ? to : from)
   }
 
-  /** It moves to another room, or somebody enters its own. */
+  /** It moves to another room. Whoever enters its own hears nothing of the fax, and does not end it. */
   moved(line: Line): void {
     const fax = this.#byLeg.get(line.legId)
     if (fax === undefined || fax.answer === null) return
