@@ -165,7 +165,11 @@ test(
     assert.is(recording.status, 'ready')
     const wav = readWav(await mortal.download(`/calls/${theirs.sessionId}/recording/content`))
     if ('error' in wav) throw new Error(wav.error)
-    assert.ok(wav.samples.some(channel => levelAt(TONE_HZ, channel) > HEARD_DBOV))
+    // On a busy machine packets are late, and the tone goes on in another phase.
+    const seconds = wav.samples.flatMap(channel =>
+      Array.from({ length: Math.floor(channel.length / 8000) }, (_, n) => channel.subarray(n * 8000, (n + 1) * 8000)),
+    )
+    assert.ok(seconds.some(second => levelAt(TONE_HZ, second) > HEARD_DBOV))
 
     const next = await pairOn(0, mortal, TONE_HZ)
     const full = await newRoom(mortal)

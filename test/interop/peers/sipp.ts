@@ -157,6 +157,10 @@ export class Sipp {
   /** Every message so far, in order. Throws if the run has failed: then what somebody waits for will not come. */
   get messages(): TracedMessage[] {
     this.mustNotHaveFailed()
+    return this.#traced
+  }
+
+  get #traced(): TracedMessage[] {
     const text = this.#trace
     const trace = /^-{20,} \S+\s+(\d+):(\d+):([\d.]+).*\n\w+ message (sent|received) .*\n\n/gm
     const heads = [...text.matchAll(trace)]
@@ -177,6 +181,13 @@ export class Sipp {
   async passed(): Promise<void> {
     await this.#ended
     this.mustNotHaveFailed()
+  }
+
+  /** Resolves with every message of a run that has to fail, since the scenario expects something else. */
+  async failed(): Promise<TracedMessage[]> {
+    await this.#ended
+    if (this.#failure === null) throw new Error(`${this.scenario} went as the scenario says`)
+    return this.#traced
   }
 
   /** Resolves when a call to it is answered. Throws at once if the run has failed. */
