@@ -1,5 +1,8 @@
 import * as assert from 'uvu/assert'
+import { findLeg } from '../../../../control/calls/legs.ts'
+import type { Trx } from '../../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
+import { heardEarly } from '../../../../control/queues/ringing/early-media.ts'
 import type { Commands } from '../../../../media/protocol.ts'
 import { suite } from '../../../harness.ts'
 import { trunkRow } from '../../trunk-row.ts'
@@ -134,6 +137,28 @@ for (const to of ['310', OUTSIDE]) {
     }
   })
 }
+
+test('early media that begins while the phone is being told that it rings outside is heard, too', async () => {
+  const { world } = await calling(OUTSIDE)
+  const { legId } = farEnd(world)
+  const request = world.media.request.bind(world.media)
+  world.media.request = async (name, body) => {
+    const reply = await request(name, body)
+    if (name !== 'leg.ring') return reply
+    world.media.request = request
+    const begins = async (trx: Trx) => heardEarly(trx, (await findLeg(trx, world.tenant, legId))!, true)
+    await world.store.transaction(begins)
+    return reply
+  }
+  world.media.emit('leg.ringing', { legId })
+  await world.settle()
+  const rung = world.media.handled.filter(({ name }) => name === 'leg.ring')
+  assert.equal(
+    rung.map(({ body }) => (body as { early?: object }).early !== undefined),
+    [false, true],
+  )
+  await world.close()
+})
 
 test('a phone that asks for privacy is named to nobody outside', async () => {
   const world = await makeQueueWorld()
