@@ -172,9 +172,11 @@ export class Sipp {
     })
   }
 
-  /** Received messages whose first line begins so. */
+  /** Received messages whose first line begins so. Throws if there is none, and the run has failed. */
   received(startLine: string): TracedMessage[] {
-    return this.messages.filter(message => !message.sent && message.startLine.startsWith(startLine))
+    const found = this.#traced.filter(message => !message.sent && message.startLine.startsWith(startLine))
+    if (found.length === 0) this.mustNotHaveFailed()
+    return found
   }
 
   /** Resolves if every call of the run went as the scenario says. Throws with SIPp's own messages otherwise. */
