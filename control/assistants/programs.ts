@@ -331,10 +331,12 @@ export class LivePrograms {
   async #resumeRun(row: CallProgramRow, leg: LegSnapshot | undefined, media: MediaPort): Promise<void> {
     const { store, now } = this.#parts
     const call = await forTenant(store.db, tenantOf(row)).find('calls', row.id)
-    if (call === undefined || call.ended_at !== null || leg === undefined) {
+    // The leg of one that waits for its answer may still have to be dialled.
+    const isLost = leg === undefined && row.status !== 'waiting'
+    if (call === undefined || call.ended_at !== null || isLost) {
       await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
       this.#runs.stop(row.id)
-    } else if (row.status === 'running') this.#begin(row, leg, media)
+    } else if (leg !== undefined && row.status === 'running') this.#begin(row, leg, media)
   }
 
   /** Stops the runs of this process. Their calls continue, and the next process resumes them. Idempotent. */

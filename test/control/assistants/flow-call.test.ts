@@ -1,4 +1,7 @@
 import * as assert from 'uvu/assert'
+import { insertProgram } from '../../../control/calls/programs/records.ts'
+import { insertParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/kernel/ids.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
 import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from './live-world.ts'
@@ -149,6 +152,37 @@ test('a schedule leads a caller one way while the organisation is open, another 
     assert.is(simulated.path.at(-1).node_key, 'open')
     if (last === 'open') assert.equal(shown(live).path, shown(simulated).path)
   }
+  await world.close()
+})
+
+test('a call that was stored and not dialled when control was killed is dialled by the next one, and led by its flow', async () => {
+  const world = await makeLiveWorld()
+  await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
+  const flowId = await makeFlow(world, DESK)
+  const { media, store } = world
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const [callId, legId] = [newId('call'), newId('participant')]
+  const at = world.clock.now().toISOString()
+  const to = '+15550100123'
+  // It dies between the commit and the command.
+  store.followUps.performedBy(async () => {})
+  await store.transaction(async trx => {
+    await insertParty(
+      trx,
+      tenant,
+      {
+        ...{ callId, legId, direction: 'outbound', to, from: '', target: 'flow', roomId: null, connectionId: null },
+        dial: JSON.stringify({ kind: 'address', to, from: null, timeoutS: 30 }),
+        ...{ program: { flowId }, metadata: {}, role: 'member', muted: false },
+      },
+      at,
+    )
+    await insertProgram(trx, tenant, { callId, legId }, { flowId }, at)
+  })
+  await world.restart()
+  await media.command('leg.dial', legId)
+  media.pickUp(legId)
+  await media.command('leg.collect', legId)
   await world.close()
 })
 
