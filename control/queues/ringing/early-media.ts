@@ -1,3 +1,4 @@
+import { isFailure } from '../../../media/protocol.ts'
 import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
 import { ringCaller } from '../../calls/conductor/ring-caller.ts'
 import { failureOf, type Sent } from '../../calls/conductor/sender.ts'
@@ -32,7 +33,7 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   if (!isTold || caller === undefined || !isHeard) return
   follow(trx, ring.call_id, async ({ media }) => {
     const call = await findCall(trx, tenant, ring.call_id)
-    if (call !== undefined) await media.request('leg.move', into(leg.id, ownRoom(call)))
+    if (call === undefined || isFailure(await media.request('leg.move', into(leg.id, ownRoom(call))))) return
     if (ring.purpose === 'led') await media.request('leg.stop_play', { legId: caller.id })
   })
 }

@@ -71,6 +71,24 @@ test('a transfer to a number rings it while the caller hears it ring, and how it
   await world.close()
 })
 
+test('a far end that sends early media and refuses at once cuts off nothing that the flow says next', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await world.make('/connections', TRUNK)
+  await makeFlow(world, acting({ type: 'transfer', target: { type: 'number', id: '+15550100123' } }, ['busy']))
+  media.dialIn('part_1', '2000', 'part_1')
+  await callOf(world, 'part_1')
+  const { legId: rung } = await media.command('leg.dial')
+  await until(() => media.sent('leg.play').some(({ loop }) => loop))
+  media.emit('leg.early_media', { legId: rung, isHeard: true })
+  media.hangUp(rung, 'busy', 486)
+  await until(() => !media.legs.has('part_1'))
+  await media.committed()
+  assert.ok(media.sent('leg.move').some(({ legId }) => legId === rung))
+  assert.is(media.sent('leg.stop_play').length, 1, 'only the ringing tone is stopped')
+  await world.close()
+})
+
 test('who answers a transfer talks with the caller; when either hangs up, so does the other', async () => {
   const world = await makeLiveWorld()
   const { media } = world
