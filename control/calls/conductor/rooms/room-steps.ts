@@ -37,5 +37,7 @@ function pinCollect({ participant, room }: LegRows): Commands['leg.collect']['re
     firstDigitTimeoutMs: FIRST_DIGIT_TIMEOUT_MS,
     interDigitTimeoutMs: INTER_DIGIT_TIMEOUT_MS,
     sensitive: true,
+    // It may be dialled with the number, and come before the question.
+    ahead: 'take',
   }
 }

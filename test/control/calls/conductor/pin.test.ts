@@ -45,6 +45,7 @@ for (const { name, presses, ends } of TABLE) {
     for (const [index, { digits, ended }] of presses.entries()) {
       const collect = await media.command('leg.collect', 'part_1', index + 1)
       assert.is(collect.sensitive, true)
+      assert.is(collect.ahead, 'take', 'keys that came before it is asked for count')
       assert.is(collect.maxDigits, 5)
       const names = collect.prompts.map(source => (source.kind === 'prompt' ? source.name : source.kind))
       assert.equal(names, index === 0 ? ['welcome', 'enter-pin'] : ['wrong-pin', 'enter-pin'])
