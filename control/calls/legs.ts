@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { EndedReason } from '../../media/protocol.ts'
 import { noteFact } from '../kernel/store/after-commit.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
@@ -39,8 +40,10 @@ export class StepFault extends Error {
  * The only place that writes a leg's step. After the commit, the commands of the step are sent. A step that the table does not allow is a bug
  * and throws. A leg on its way out stays so, whatever was decided meanwhile.
  */
-export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
-  const { step } = change
+export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, decided: LegChange): Promise<void> {
+  const { step } = decided
+  const isNew = step !== undefined || decided.prompted === 0
+  const change = isNew ? { ...decided, revision: randomInt(2 ** 31) } : decided
   const columns = Object.entries(change).flatMap(([column, value]) => (value === undefined ? [] : [column]))
   const build = (place: Place) => {
     const set = Object.fromEntries(columns.map(column => [column, place(`to ${column}`)]))
@@ -55,7 +58,6 @@ export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: 
   if (written !== undefined) {
     const { quality, left_at: at } = change
     if (quality != null) await noteFact(trx, { type: LEG_ENDED, object: JSON.parse(quality), tenant, at: at ?? '' })
-    const isNew = step !== undefined || change.prompted === 0
     if (isNew && STEPS[written.step].sends.length > 0) wake(trx, written)
     return
   }
@@ -67,13 +69,15 @@ export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: 
 /** Takes a leg on from the step whose command was sent, unless it has another step or call by now. Returns its current state. */
 export const takeOn = (
   store: Store,
-  { id, step, call_id, organisation_id, livemode }: ParticipantRow,
+  { id, step, call_id, on_hold, organisation_id, livemode }: ParticipantRow,
   change: LegChange,
 ): Promise<ParticipantRow | undefined> =>
   store.transaction(async trx => {
     const tenant = { organisationId: organisation_id, livemode: livemode === 1 }
     const now = await findLeg(trx, tenant, id)
-    if (now?.step === step && now.call_id === call_id) await writeLeg(trx, tenant, id, change)
+    // A hold that has changed meanwhile is still to be sent.
+    const sent = now?.on_hold === on_hold ? change : { ...change, prompted: 0 }
+    if (now?.step === step && now.call_id === call_id) await writeLeg(trx, tenant, id, sent)
     return findLeg(trx, tenant, id)
   })
 

@@ -195,6 +195,7 @@ export async function insertParty(
     leave_prompt: null,
     leave_reason: null,
     prompted: 0,
+    revision: 0,
     pin_tries: 0,
     pin_proved: party.admitted === 'pin_proved' ? 1 : 0,
     let_in: party.admitted === 'let_in' ? 1 : 0,

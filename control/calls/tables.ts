@@ -138,6 +138,8 @@ export interface ParticipantTable extends TenantColumns {
   leave_reason: EndedReason | null
   /** 1: the prompt of the leg's step was played, or what the step sends has reached media. */
   prompted: number
+  /** Another number whenever the leg is to do or hear something else. */
+  revision: Generated<number>
   pin_tries: number
   pin_proved: Generated<number>
   /** 1: enters its room even if that is locked: a participant had it dialled, or it waited and was admitted. */

@@ -190,12 +190,6 @@ export async function callContact(
     call_id: callId,
     user_id: userId,
     started_at: new Date(startMs).toISOString(),
-    answered_at: null,
-    answered_by: null,
-    found_out_at: null,
-    connected_at: null,
-    ended_at: null,
-    result: null,
   })
   await moveContact(trx, tenant, contact, {
     status: 'calling',

@@ -33,7 +33,8 @@ export async function hold(
   })
   if (leg.leave_prompt !== null) {
     said.unshift(phrase('apology', speaker))
-    await scoped.update('participants').set({ leave_prompt: null }).where('id', '=', leg.id).execute()
+    const told = scoped.update('participants').set({ leave_prompt: null }).where('id', '=', leg.id)
+    await told.where('step', '=', 'queued').execute()
   }
   let isSaid = false
   // If text cannot be spoken, for example in a language without a voice, only the recorded phrases are played.
@@ -44,9 +45,12 @@ export async function hold(
     if (isFailure(reply) && reply.failure !== 'invalid') return reply
     isSaid = !isFailure(reply)
   }
+  // What leads the caller meanwhile is heard instead.
+  if ((await scoped.find('queue_calls', row.id))?.queue_id !== row.queue_id) return {}
   if (row.announce_at !== null) {
     const announce_at = new Date(now().getTime() + settings.hold.position_interval_seconds * 1000).toISOString()
-    await scoped.update('queue_calls').set({ announce_at }).where('id', '=', row.id).execute()
+    const announced = scoped.update('queue_calls').set({ announce_at }).where('id', '=', row.id)
+    await announced.where('queue_id', '=', row.queue_id).execute()
   }
   return media.request('leg.play', {
     legId: leg.id,

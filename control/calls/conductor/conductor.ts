@@ -108,19 +108,11 @@ export class Conductor {
   async #heard(leg: ParticipantRow): Promise<void> {
     if (!isSentUntilHeard(leg)) return
     const { db } = this.#deps.store
-    const { id, step, on_hold, unanswered } = leg
-    const isRung = unanswered === 'when_answered'
-    const build = (place: Place) => {
-      const ofStep = changeOf(db, 'participants', place).set({ prompted: 1 }).where('step', '=', place('step'))
-      // Early media has begun meanwhile: that is still to be sent, too.
-      const prompted = isRung
-        ? ofStep.where(eb => eb.or([eb('unanswered', 'is', null), eb('unanswered', '!=', 'early_media')]))
-        : ofStep
-      // Put on hold meanwhile, or resumed: that is still to be sent.
-      return on_hold === null ? prompted.where('on_hold', 'is', null) : prompted.where('on_hold', '=', place('on_hold'))
-    }
-    const values = { id, step, on_hold, ...valuesOf(tenantOf(leg)) }
-    await run(db, `prompted ${on_hold === null} ${isRung}`, build, values)
+    const { id, revision } = leg
+    // Another revision is still to be sent.
+    const build = (place: Place) =>
+      changeOf(db, 'participants', place).set({ prompted: 1 }).where('revision', '=', place('revision'))
+    await run(db, 'prompted', build, { id, revision, ...valuesOf(tenantOf(leg)) })
   }
 }
 

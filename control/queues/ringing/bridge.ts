@@ -33,7 +33,9 @@ export async function bridge(
   if (isFailure(moved) && moved.failure === 'not_found' && (await isUnanswered(db, tenant, call.id))) return NOT_YET
   if (isFailure(moved)) return moved
   if (isSupervisor) {
-    const update = await superviseAs(db, tenant, ring.mode, call.id)
+    // It may have changed meanwhile.
+    const { mode } = (await findRing(db, tenant, ring.id)) ?? ring
+    const update = await superviseAs(db, tenant, mode, call.id)
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
   } else await whisperAnew(db, media, tenant, call.id)

@@ -192,11 +192,8 @@ export async function insertLeg(
   await forTenant(trx, tenant).insert('participants', {
     id,
     call_id: row.call_id,
-    session_call_id: null,
     connection_id: connectionId,
     step: 'to_dial',
-    leave_prompt: null,
-    leave_reason: null,
     prompted: 0,
     pin_tries: 0,
     role,
@@ -204,15 +201,8 @@ export async function insertLeg(
     address,
     dial: JSON.stringify({ ...target, ...dialling }),
     muted: 0,
-    on_hold: null,
-    unanswered: null,
-    answered_then: null,
-    early: 0,
     node_id: row.node_id,
     deaf: 0,
-    joined_at: null,
-    left_at: null,
-    quality: null,
     created: at,
   })
   wake(trx, { id, call_id: row.call_id, node_id: row.node_id })

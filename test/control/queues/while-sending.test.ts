@@ -1,0 +1,111 @@
+import * as assert from 'uvu/assert'
+import { findLeg, setLeg } from '../../../control/calls/legs.ts'
+import type { Trx } from '../../../control/kernel/store/store.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { supervise } from '../../../control/queues/call-handling.ts'
+import { stopWaiting } from '../../../control/queues/waiting-calls.ts'
+import type { CommandName } from '../../../media/protocol.ts'
+import { suite } from '../../harness.ts'
+import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
+
+const test = suite('control/queues/while-sending')
+
+// What happens between a command and what is written because of its reply.
+
+/** Runs this once, when media has carried out a command and its reply is not there yet. */
+function beforeReply(
+  world: QueueWorld,
+  isMeant: (name: CommandName, body: object) => boolean,
+  act: (trx: Trx) => Promise<unknown>,
+) {
+  const request = world.media.request.bind(world.media)
+  world.media.request = async (name, body) => {
+    const reply = await request(name, body)
+    if (isMeant(name, body)) {
+      world.media.request = request
+      await world.store.transaction(act)
+    }
+    return reply
+  }
+}
+
+const played = ({ media }: QueueWorld, legId: string) =>
+  media.handled
+    .filter(({ name, body }) => name === 'leg.play' && (body as { legId: string }).legId === legId)
+    .map(({ body }) => body as { playId: string; sources: { kind: string; text?: string }[] })
+
+for (const playId of ['hold-said', 'hold']) {
+  test(`a caller who comes to another queue while \`${playId}\` of the first is being sent hears what the other one says and plays`, async () => {
+    const world = await makeQueueWorld()
+    const ofQueue = (name: string) => ({
+      hold: { audio: 'music', announcement: name, announce_position: true, position_interval_seconds: 60 },
+    })
+    const [first, second] = [await world.addQueue(ofQueue('First')), await world.addQueue(ofQueue('Second'))]
+    const legId = await world.call(first)
+    let callId = ''
+    beforeReply(
+      world,
+      (name, body) => name === 'leg.play' && (body as { playId: string }).playId === playId,
+      async trx => {
+        const at = world.clock.now().toISOString()
+        callId = (await findLeg(trx, world.tenant, legId))!.call_id
+        await stopWaiting(trx, world.tenant, callId, { outcome: 'transferred', at })
+        await world.centre().leadTo(trx, world.tenant, { callId, legId, at }, { type: 'queue', id: second })
+      },
+    )
+    await world.settle()
+    const heard = played(world, legId)
+    assert.equal(
+      heard.flatMap(({ sources }) => sources.filter(({ kind }) => kind === 'speech').map(({ text }) => text)),
+      ['First', 'You are next in line.', 'Second', 'You are next in line.'],
+    )
+    assert.is(heard.at(-1)!.playId, 'hold')
+    await world.close()
+  })
+}
+
+/** Ann's phone rings for a caller; Bob is there, too. */
+async function ringing() {
+  const world = await makeQueueWorld()
+  const ann = await world.addAgent('ann')
+  const bob = await world.addAgent('bob')
+  for (const id of [ann, bob]) await world.setStatus(id, 'available')
+  const legId = await world.callUser(ann)
+  await world.settle()
+  return { world, ann, bob, legId, callId: (await findLeg(world.store.db, world.tenant, legId))!.call_id }
+}
+
+test('a supervisor whose mode changes on the way into the call is heard by whom the new one says', async () => {
+  const { world, ann, bob, callId } = await ringing()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
+  await world.centre().handle(by, handling => supervise(handling, { mode: 'barge', userId: bob }))
+  await world.settle()
+  const { legId } = world.ringing(bob)[0]!
+  beforeReply(
+    world,
+    (name, body) => name === 'leg.move' && (body as { legId: string }).legId === legId,
+    trx => forTenant(trx, world.tenant).update('rings').set({ mode: 'monitor' }).where('leg_id', '=', legId).execute(),
+  )
+  world.media.pickUp(legId)
+  await world.settle()
+  assert.equal(world.legOf(bob)!.heardBy, [])
+  await world.close()
+})
+
+test('who is put on hold on the way into the call is on hold there', async () => {
+  const { world, ann } = await ringing()
+  const { legId } = world.ringing(ann)[0]!
+  beforeReply(
+    world,
+    (name, body) => name === 'leg.move' && (body as { legId: string }).legId === legId,
+    trx => setLeg(trx, world.tenant, legId, { on_hold: 1 }),
+  )
+  world.media.pickUp(legId)
+  await world.settle()
+  assert.is(world.legOf(ann)!.onHold, true)
+  await world.close()
+})
+
+test.run()
