@@ -6,6 +6,9 @@ import '../control/wiring/event-catalog.ts'
 import { ERRORS } from '../control/http/errors.ts'
 import { SCOPES } from '../control/http/scopes.ts'
 import { eventTypes } from '../control/kernel/events/catalog.ts'
+import { makeWorld } from './control/app-harness.ts'
+import { productRoutes } from './control/conformance/product.ts'
+import type { Shape } from './control/conformance/shapes.ts'
 import { suite } from './harness.ts'
 
 /**
@@ -17,7 +20,8 @@ const test = suite('effects')
 const root = fileURLToPath(new URL('../control/', import.meta.url))
 const NO_COMMENT = /\/\*[\s\S]*?\*\//g
 /** The lists, and what documents them. */
-const DESCRIBES = /^(http\/pages\/|browsers\/pages\/|http\/(errors|scopes)\.ts|kernel\/config\.ts)/
+const DESCRIBES = /^(http\/pages\/|browsers\/pages\/|http\/(errors|scopes)\.ts|kernel\/config\/)/
+const DESCRIPTION = /description:\s*(`[^`]*`|'[^'\n]*'|"[^"\n]*")/g
 const EVENT_ENTRY = /^ +'?[\w.]+'?: of\(.*$/gm
 
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -51,6 +55,31 @@ test('every scope is asked for by an operation', () => {
     [],
   )
 })
+
+test('every parameter that an operation takes is read by something', async () => {
+  const world = await makeWorld()
+  const routes = productRoutes(world)
+  await world.store.close()
+  const names = new Set(routes.flatMap(({ body, query }) => [...namesIn(body), ...namesIn(query)]))
+  const code = sources.map(text => text.replace(DESCRIPTION, ''))
+  const isRead = (name: string): boolean => {
+    const use = new RegExp(`\\.${name}\\b(?!\\()|'${name}'|[{,]\\s*${name}\\s*(?:[,}=]|:\\s*\\w+\\s*[,}=])`)
+    return code.some(text => use.test(text))
+  }
+  assert.ok(names.size > 300)
+  assert.equal(
+    [...names].filter(name => !isRead(name)),
+    [],
+  )
+})
+
+/** The parameters of a schema, at any depth, but those that have one value only. */
+function namesIn(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const { properties = {}, items, anyOf = [], additionalProperties } = schema as Shape
+  const own = Object.entries(properties).flatMap(([name, inner]) => ('const' in inner ? [] : [name, ...namesIn(inner)]))
+  return [...own, ...[items, additionalProperties, ...anyOf].flatMap(namesIn)]
+}
 
 test('every setting is read', () => {
   const isRead = (name: string): boolean => {

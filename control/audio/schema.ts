@@ -27,7 +27,7 @@ const text = Type.String({ maxLength: 10_000, description: 'What the recording s
 export const createBody = input({
   file: input({
     content_base64: Type.String({ minLength: 1, description: 'WAV file, base64.' }),
-    filename: Type.Optional(Type.String({ maxLength: 255 })),
+    filename: Type.Optional(Type.String({ maxLength: 255, description: 'Not kept: `name` names the asset.' })),
   }),
   kind: Type.Optional(oneOf(['prompt', 'music'], { default: 'prompt' })),
   name: Type.Optional(name),

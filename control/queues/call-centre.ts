@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { EndedReason, MediaSnapshot, PaymentPause } from '../../media/protocol.ts'
+import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
 import type { CallCentrePort } from '../calls/conductor/call-centre-port.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
 import type { Senders } from '../calls/conductor/sender.ts'
@@ -30,7 +30,7 @@ import { DecisionFault, round, tenantsWaiting } from './ringing/rounds.ts'
 import { queueSteps } from './ringing/steps.ts'
 import { refuseWhenShut } from './shut.ts'
 import type { RingRow } from './tables.ts'
-import { asksFirst, type Led, leadTo, type RungParty, ringParty, type Target, type Then } from './targets.ts'
+import { asksFirst, type Led, leadTo, ringParty, type Target, type Then } from './targets.ts'
 import { onReferAsked } from './transfers/asked.ts'
 import { onReferProgress, onReplaced, resumeTransfers } from './transfers/progress.ts'
 import { transferRingRings } from './transfers/records.ts'
@@ -94,7 +94,9 @@ export class CallCentre implements CallCentrePort {
       ringId,
       target,
       ...by
-    }: { ringId: string; callId: string; target: RungParty; at: string; payment?: PaymentPause },
+    }: Pick<Parameters<typeof ringParty>[3], 'callId' | 'target' | 'at' | 'payment' | 'userToUser'> & {
+      ringId: string
+    },
   ): Promise<void> {
     const { callId, at } = by
     const ring = await ringParty(this.#deps, trx, tenant, { id: ringId, target, purpose: 'led', ...by })

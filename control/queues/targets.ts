@@ -171,6 +171,7 @@ export async function ringParty(
     at,
     mode = null,
     replaces,
+    userToUser,
     ...named
   }: {
     /** ID of the ring; absent: a new one. */
@@ -183,14 +184,15 @@ export async function ringParty(
     payment?: PaymentPause | undefined
     /** The dialog at the far end that the call replaces (RFC 3891). */
     replaces?: string | undefined
+    /** What the party is told as it rings (RFC 7433). */
+    userToUser?: string | undefined
   },
 ): Promise<RingRow | null> {
   const common = { ...named, callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }
   if (target.type === 'number') {
     const showsCaller = purpose === 'transfer' || purpose === 'referred'
-    const said = replaces === undefined ? {} : { replaces }
     const { to } = target
-    const targets = [{ kind: 'address' as const, to, from: null, showsCaller, ...said }]
+    const targets = [{ kind: 'address' as const, to, from: null, showsCaller, replaces, userToUser }]
     const call = tenant.livemode ? await findCall(trx, tenant, callId) : undefined
     const way = call === undefined ? undefined : await wayOn(deps, trx, tenant, { call, to })
     const connectionId = way === undefined || 'problem' in way ? null : way.connection?.id

@@ -155,6 +155,8 @@ export const dialTarget = Type.Object({
   /** The dialog that the call replaces at the far end (RFC 3891), and who requests it (RFC 3892). Absent: none. */
   replaces: Type.Optional(line(1000)),
   referredBy: Type.Optional(line(1000)),
+  /** User-to-user information for who is called (RFC 7433). Absent: the caller's, if it has any. */
+  userToUser: Type.Optional(line(500)),
   /** Absent: its provisional responses are acknowledged where it wants that. */
   reliable: Type.Optional(reliability),
 })

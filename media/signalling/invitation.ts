@@ -40,6 +40,7 @@ export function invitationOf(
   const { headers, ...from } = sentIdentity(target)
   // Between networks: nobody else gates it.
   const asked = target.connectionId === undefined ? [] : EARLY_MEDIA_SUPPORTED
+  const said = saying(userToUserOf(target.userToUser ?? null), onward)
   return {
     to: target.uri,
     ...from,
@@ -49,7 +50,7 @@ export function invitationOf(
     ...(target.route === undefined ? {} : { route: target.route }),
     ...(target.credentials === null ? {} : { credentials: target.credentials }),
     ...(target.reliable === 'off' ? { withoutReliable: true } : {}),
-    headers: [...headers, ...signature, ...transferFields(target), ...asked, ...onward],
+    headers: [...headers, ...signature, ...transferFields(target), ...asked, ...said],
     body: { type: SDP, bytes: description },
   }
 }

@@ -284,6 +284,38 @@ test('what a caller says for the called user, and the identity of its session, g
   await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
+test('a flow tells the payment line what is due (RFC 7433), in the place of what its caller says', async () => {
+  const [peer, carrier] = [await calls.peer(), await calls.peer()]
+  await calls.connection(carrier)
+  const [called, line] = ['+49309876546', '+49301112225']
+  await product.ok('PATCH', '/organisation', { pci: { enabled: true } })
+  const due = { amount: '12.50', currency: 'EUR', description: 'Invoice 4711' }
+  const to = (next: string) => [{ condition: { kind: 'always' }, next }]
+  const nodes = [
+    { key: 'start', type: 'start', transitions: to('pay') },
+    { key: 'pay', type: 'payment', payment: due, target: { type: 'number', id: line }, transitions: to('end') },
+    { key: 'end', type: 'end' },
+  ]
+  const flow = await product.ok('POST', '/flows', { name: 'Pay', kind: 'ivr', graph: { nodes } })
+  await product.ok('POST', `/flows/${flow.id}/publish`, {})
+  const route = { match: { to: called }, target: { type: 'flow', id: flow.id } }
+  const { id } = await product.ok('POST', '/inbound_routes', route)
+  const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${called}@127.0.0.1`)
+  peer.send(invite.replace(/^Contact:/m, 'User-to-User: 56a390f3;encoding=hex\r\nContact:'), product.sip.port)
+  const asked = await carrier.next('INVITE')
+  assert.match(asked.text, `INVITE sip:${line}@`)
+  const told = field(asked.text, 'user-to-user').split(';encoding=hex')
+  assert.equal([JSON.parse(Buffer.from(told[0]!, 'hex').toString()), told[1]], [due, ''])
+  assert.is(asked.text.match(/^user-to-user:/gim)?.length, 1)
+  asked.reply(responseTo(asked, '486 Busy Here'))
+  await carrier.next('ACK')
+  const answer = await peer.next('[2-6]\\d\\d')
+  answer.reply(inside(answer, 'ACK', 1))
+  answer.reply(inside(answer, 'BYE', 2))
+  await peer.next('200')
+  await product.ok('DELETE', `/inbound_routes/${id}`)
+})
+
 test('what the called user says for the caller goes back with the answer, the refusal and the BYE, and so does what the caller says with its BYE (RFC 7433)', async () => {
   const [peer, carrier] = [await calls.peer(), await calls.peer()]
   await calls.connection(carrier)

@@ -1,5 +1,6 @@
 import type { EndedReason } from '../../../media/protocol.ts'
 import { isPaymentNumber } from '../../calls/pci.ts'
+import type { ActionRequest } from '../../flows/engine/effects.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { PciOf, PciSettings } from '../../organisation/pci.ts'
@@ -9,6 +10,9 @@ import { type CentreParts, type ReachMemo, reach, untilGone } from './reach.ts'
 export interface PaymentParts extends CentreParts {
   pciOf: PciOf
 }
+
+/** User-to-user information that every network carries (RFC 7433 §3.3) [octets]. */
+const MAX_TOLD = 128
 
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 
@@ -37,10 +41,24 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
   await scene.flush()
   const pause = { maxSeconds: pci.maxSeconds, reason: 'payment', maskDtmf: pci.maskDtmf }
   const memo = scene.memo as ReachMemo | null
-  const reaching = await reach(parts, scene, { type: 'number', to: line }, memo, { payment: pause })
+  const joining = { payment: pause, userToUser: dueOf(request) }
+  const reaching = await reach(parts, scene, { type: 'number', to: line }, memo, joining)
   if (reaching.reached !== 'answered') return failed(reaching.reached)
   if (CUT_SHORT.includes(await untilGone(stage, reaching.ringId))) return failed('failed')
   return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
+}
+
+/**
+ * What is due, for the payment line: JSON in hex as user-to-user information (RFC 7433). A description that is too long is cut. Sensitive
+ * values are left out: who carries the call, and its SIP messages, would show them. Undefined: nothing that fits.
+ */
+function dueOf({ input, shown = input }: ActionRequest): string | undefined {
+  const names = ['amount', 'currency', 'description'].filter(name => input[name] && input[name] === shown[name])
+  const due: Record<string, string> = Object.fromEntries(names.map(name => [name, String(input[name])]))
+  const bytes = () => Buffer.from(JSON.stringify(due))
+  while (bytes().length > MAX_TOLD && due.description) due.description = [...due.description].slice(0, -1).join('')
+  const fits = names.length > 0 && bytes().length <= MAX_TOLD
+  return fits ? `${bytes().toString('hex')};encoding=hex` : undefined
 }
 
 /** The number of the payment line; null: there is none that may be called. */

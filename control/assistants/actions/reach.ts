@@ -16,6 +16,12 @@ interface Led {
   at: string
 }
 
+/** For a payment line: the capture pause together with which it joins, and what it is told as it rings (RFC 7433). */
+interface Joining {
+  payment?: PaymentPause
+  userToUser?: string | undefined
+}
+
 /** What programs may ask of the call centre. */
 export interface CentreParts {
   store: Store
@@ -25,7 +31,7 @@ export interface CentreParts {
   ring: (
     trx: Trx,
     tenant: Tenant,
-    ring: { ringId: string; callId: string; target: Party; at: string; payment?: PaymentPause },
+    ring: { ringId: string; callId: string; target: Party; at: string } & Joining,
   ) => Promise<void>
   /** Connects the caller with the party that answered, as with any agent; the program is over. */
   putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
@@ -43,23 +49,24 @@ type Reaching = Pick<ActionScene, 'stage' | 'remember'>
 
 /**
  * Rings a party for the caller, who hears ringback. Resolves once the party is in the caller's room, or will not come. `memo`: a ring that
- * was in progress before a restart. `payment`: the party is a payment line, and joins together with its capture pause.
+ * was in progress before a restart.
  */
 export async function reach(
   { ring, store }: Pick<CentreParts, 'ring' | 'store'>,
   { stage, remember }: Reaching,
   party: Party,
   memo: ReachMemo | null,
-  pause: { payment?: PaymentPause } = {},
+  { payment, userToUser }: Joining = {},
 ): Promise<{ reached: 'answered'; ringId: string; legId: string } | { reached: Exclude<Reached, 'answered'> }> {
   if (memo !== null && memo.legId !== null) return { reached: 'answered', ringId: memo.ringId, legId: memo.legId }
   const { tenant, call, legId: callerLeg } = stage
+  const pause = payment === undefined ? {} : { payment }
   const ringId = memo?.ringId ?? newId('ring')
   if (memo === null) {
     const at = stage.now().toISOString()
     await remember(
       { ringId, legId: null },
-      { also: trx => ring(trx, tenant, { ringId, callId: call.id, target: party, at, ...pause }) },
+      { also: trx => ring(trx, tenant, { ringId, callId: call.id, target: party, at, userToUser, ...pause }) },
     )
     await stage.request('leg.play', await ringback(store.db, call, callerLeg, `ring-${ringId}`))
   }

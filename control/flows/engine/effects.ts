@@ -37,6 +37,8 @@ export interface ActionRequest {
   /** Name of the action or tool; for other kinds the type of the node's target, or of the node. */
   name: string
   input: Record<string, FlowValue>
+  /** The input as it is reported: sensitive values are redacted. Absent: there are none. */
+  shown?: Record<string, FlowValue>
   node: FlowNode
 }
 

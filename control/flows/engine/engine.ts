@@ -133,7 +133,8 @@ class FlowRun {
     yield* this.#speak(node)
     const { kind, name } = actionOf(node)
     const input = actionInput(node, value => this.#filled(value))
-    const request: ActionRequest = { nodeKey: node.key, kind, name, input, node }
+    const shown = actionInput(node, value => this.#shown(value))
+    const request: ActionRequest = { nodeKey: node.key, kind, name, input, shown, node }
     const { status, outcome, output } = await this.#effects.perform(request)
     // Meanwhile the caller was with others: the keys were for them.
     if (typeOf(node)?.action !== undefined) this.#state.forgetsAhead = true
@@ -142,7 +143,7 @@ class FlowRun {
       node_key: node.key,
       kind,
       name,
-      input: actionInput(node, value => this.#shown(value)),
+      input: shown,
       output: hidden && output !== null ? REDACTED : output,
       dry_run: this.#effects.dryRun,
       status,

@@ -108,7 +108,7 @@ export const nodeSchema = input({
   target: optional(target),
   payment: optional(
     input({
-      amount: optional(text('Amount, or {{variable}}.', 64)),
+      amount: optional(text('Amount, or {{variable}}. The payment line gets all three as JSON in `User-to-User`.', 64)),
       currency: optional(Type.String({ pattern: '^[A-Z]{3}$' })),
       description: optional(text('What the payment is for.', 200)),
     }),

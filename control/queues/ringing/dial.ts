@@ -117,7 +117,7 @@ async function dialTarget(
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
-    const { to, isAnonymous = false, replaces } = target
+    const { to, isAnonymous = false, replaces, userToUser } = target
     const told = { redirectedFrom: sentOn(target, call), shown, isAnonymous }
     const asked = { to, from: from ?? undefined, ...told, legId: leg.id }
     const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
@@ -127,7 +127,8 @@ async function dialTarget(
     if (turn === null) return { failure: 'capacity', message: 'the connection has reached its `calls_per_second`' }
     const { connection, alternatives } = turn
     const isFree = connection === null || (await takeLine(store, leg, connection))
-    const of = (to: DialTarget): DialTarget => (replaces === undefined ? to : { ...to, replaces })
+    const said = { ...(replaces !== undefined && { replaces }), ...(userToUser !== undefined && { userToUser }) }
+    const of = (to: DialTarget): DialTarget => ({ ...to, ...said })
     const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
     if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
     return { failure: 'capacity', message: 'the connection has reached its `max_calls`' }

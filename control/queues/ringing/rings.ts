@@ -27,7 +27,9 @@ export type RingTarget =
       /** The caller asks for privacy. */
       isAnonymous?: boolean
       /** The dialog at the far end that the call replaces (RFC 3891). */
-      replaces?: string
+      replaces?: string | undefined
+      /** User-to-user information (RFC 7433), in the place of the caller's. */
+      userToUser?: string | undefined
       /** When to dial, Unix time [ms]. Absent: at once. */
       startMs?: number
       /** The campaign whose limit of calls per second applies. */

@@ -37,13 +37,13 @@ interface Paying {
   line: string
 }
 
-async function payingCall(): Promise<Paying> {
+async function payingCall(flow: object = PAYING): Promise<Paying> {
   const world = await makeLiveWorld()
   const { media } = world
   const connection = await world.make('/connections', { name: 'Trunk', kind: 'trunk', host: '192.0.2.1' })
   await world.make('/phone_numbers', { number: '+14155550142', connection_id: connection, payment_line: true })
   await world.ask('PATCH /v1/organisation', { pci: { enabled: true, max_seconds: 90 } })
-  await makeFlow(world, PAYING)
+  await makeFlow(world, flow)
   media.dialIn('part_1', '2000')
   const callId = await callOf(world, 'part_1')
   const { legId: line } = await media.command('leg.dial')
@@ -76,6 +76,34 @@ test('a payment line is connected and capture is paused by one command, whoever 
   for (const { payment } of moves) assert.equal(payment, { maxSeconds: 90, reason: 'payment', maskDtmf: true })
   assert.equal(world.media.sent('capture.pause'), [])
   await world.close()
+})
+
+/** What the payment line of a flow with this payment is told as it rings; null: nothing. */
+async function toldOf(due: object, variables: object[] = []): Promise<object | null> {
+  const nodes = PAYING.nodes.map(node => (node.type === 'payment' ? { ...node, payment: due } : node))
+  const { world } = await payingCall({ ...PAYING, variables, nodes })
+  const { target } = await world.media.command('leg.dial')
+  await world.close()
+  const said = 'userToUser' in target ? target.userToUser : undefined
+  if (said === undefined) return null
+  const [, hex] = /^((?:[\da-f]{2})+);encoding=hex$/.exec(said)!
+  return JSON.parse(Buffer.from(hex!, 'hex').toString())
+}
+
+test('a payment line is told what is due, and for what, in as many octets as every network carries (RFC 7433 §3.3)', async () => {
+  const due = { amount: '{{sum}}', currency: 'EUR', description: 'Invoice 4711' }
+  const sum = { name: 'sum', sample: '12.50' }
+  assert.equal(await toldOf(due, [sum]), { ...due, amount: '12.50' })
+  assert.equal(await toldOf({ amount: '5' }), { amount: '5' })
+  const long = (await toldOf({ amount: '5', description: 'ü'.repeat(200) })) as { description: string }
+  assert.match(long.description, /^ü+$/)
+  assert.is(Buffer.byteLength(JSON.stringify(long)), 127)
+  assert.is(await toldOf({ amount: 'ü'.repeat(64) }), null)
+})
+
+test('what is sensitive is not told to the payment line: it would stand in the SIP messages', async () => {
+  const due = { amount: '5', description: 'Customer {{number}}' }
+  assert.equal(await toldOf(due, [{ name: 'number', sample: '4711', sensitive: true }]), { amount: '5' })
 })
 
 test('where the organisation takes payments on payment numbers alone, a node that names another one fails', async () => {
