@@ -355,10 +355,6 @@ export async function insertRecording(trx: Trx, call: CallRow, at: string): Prom
   await scoped.insert('recordings', {
     call_id: call.id,
     status: 'recording',
-    file: null,
-    sample_rate: null,
-    duration_ms: null,
-    size_bytes: null,
     channels: '[]',
     segments: '[]',
     created: at,

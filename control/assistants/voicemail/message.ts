@@ -75,8 +75,6 @@ export async function takeMessage(
       user_id: mailbox.userId,
       from_address: addressOf(call),
       status: 'recording' as const,
-      file: null,
-      duration_ms: null,
       created: stage.now().toISOString(),
     }
     await remember(voicemailId, {

@@ -49,11 +49,8 @@ export async function insertProgram(
     leg_id: call.legId,
     ...(await columnsOf(trx, tenant, target)),
     status: 'waiting',
-    state: null,
-    end_reason: null,
     hops: 0,
     created: at,
-    ended_at: null,
   })
 }
 

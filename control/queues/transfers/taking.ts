@@ -1,8 +1,8 @@
-import { type Events, isFailure } from '../../../media/protocol.ts'
+import { type Events, isFailure, isUndecided } from '../../../media/protocol.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import type { RingPurpose } from '../tables.ts'
+import type { RingPurpose, RingRow } from '../tables.ts'
 import { tellCall } from '../targets.ts'
 import { leavable, leave } from './leaving.ts'
 import { onReplaced } from './progress.ts'
@@ -37,7 +37,7 @@ export async function takeMembersCall(
     return
   }
   const reply = await media.request('leg.replace', { legId: replaces, byLegId: legId })
-  if (left !== null && !isFailure(reply)) {
+  if (left !== null && joins && !isFailure(reply)) {
     const at = now().toISOString()
     await store.transaction(async trx => {
       await onReplaced(trx, { legId: replaces, by })
@@ -45,13 +45,15 @@ export async function takeMembersCall(
       await tellCall(trx, tenant, left.call_id, { type: 'call.transferred', at })
     })
   }
+  if (!isFailure(reply)) return
+  if (left !== null && !joins && !isUndecided(reply)) await store.transaction(trx => giveBack(trx, taking, left))
   // The dialog has just ended, or was answered elsewhere.
-  if (!isFailure(reply) || reply.failure === 'invalid') return
+  if (reply.failure === 'invalid') return
   await media.request('leg.reject', { legId, sipCode: 481, reason: 'not_found' })
 }
 
-/** Gives the ring to the member. Returns null, or the SIP status of the refusal. */
-async function claim(trx: Trx, { tenant, userId, replaces }: Taking): Promise<number | null> {
+/** Gives a colleague's ring to the member. Returns how it was, null for an own one, or the SIP status of the refusal. */
+async function claim(trx: Trx, { tenant, userId, replaces }: Taking): Promise<RingRow | number | null> {
   const scoped = forTenant(trx, tenant)
   const leg = await scoped.find('participants', replaces)
   const rings = await scoped
@@ -66,5 +68,11 @@ async function claim(trx: Trx, { tenant, userId, replaces }: Taking): Promise<nu
   const own = await scoped.select('rings').select('id').where('open_user', '=', userId).executeTakeFirst()
   if (own !== undefined) return 486
   await scoped.update('rings').set({ user_id: userId, open_user: userId }).where('id', '=', ring.id).execute()
-  return null
+  return ring
+}
+
+/** The member's phone could not take it, and it rings on at the colleague's. */
+async function giveBack(trx: Trx, { tenant, userId }: Taking, { id, user_id, open_user }: RingRow): Promise<void> {
+  const claimed = forTenant(trx, tenant).update('rings').set({ user_id, open_user }).where('id', '=', id)
+  await claimed.where('user_id', '=', userId).where('state', '=', 'ringing').execute()
 }

@@ -3,6 +3,7 @@ import { findLeg, setLeg } from '../../../control/calls/legs.ts'
 import type { Trx } from '../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { supervise } from '../../../control/queues/call-handling.ts'
+import { takeMembersCall } from '../../../control/queues/transfers/taking.ts'
 import { stopWaiting } from '../../../control/queues/waiting-calls.ts'
 import type { CommandName } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
@@ -105,6 +106,19 @@ test('who is put on hold on the way into the call is on hold there', async () =>
   world.media.pickUp(legId)
   await world.settle()
   assert.is(world.legOf(ann)!.onHold, true)
+  await world.close()
+})
+
+test("a call that a colleague's phone could not pick up rings on for its member, who alone is busy then", async () => {
+  const { world, ann, bob } = await ringing()
+  const { legId: replaces } = world.ringing(ann)[0]!
+  // Its phone has given up meanwhile.
+  const call = { legId: 'part_gone', from: { uri: 'sip:bob@phones', user: 'bob', host: 'phones', name: null } }
+  const deps = { store: world.store, now: world.clock.now }
+  await takeMembersCall(deps, world.media, { tenant: world.tenant, userId: bob, call, replaces })
+  world.media.pickUp(replaces)
+  await world.settle()
+  assert.equal([await world.status(ann), await world.status(bob)], ['busy', 'available'])
   await world.close()
 })
 
