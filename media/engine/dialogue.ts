@@ -50,7 +50,7 @@ export class Dialogue implements Waiter {
   readonly #playback: LegPlayback
   readonly #hearing: Hearing
   #collect: Collect | null = null
-  /** A secret entry has ended in any way, and the party may continue typing: until it collects again or moves, its keys stay secret. */
+  /** A secret entry has ended in any way, and the party may continue typing, or one is to come: until it collects or moves, its keys are secret. */
   #typesSecret = false
   /** Keys for the next collection; null: they may be the rest of a secret, and are not kept. */
   #ahead: string | null = ''
@@ -156,6 +156,11 @@ export class Dialogue implements Waiter {
   typeAhead(key: string): void {
     if (this.#ahead === null || this.#ahead.length >= MAX_AHEAD || this.#hearing.listen !== null) return
     this.#ahead += key
+  }
+
+  /** A secret is about to be asked for, and may come before the question. */
+  hideKeys(): void {
+    this.#typesSecret = true
   }
 
   /** What the party has typed ahead was for somebody else. */

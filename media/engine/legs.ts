@@ -276,6 +276,7 @@ export class Legs implements LegHooks {
     const { rooms, sinks } = this.#world
     const isOpen = link === undefined ? rooms.get(spec.roomId) !== undefined : link.isOpen
     if (isOpen && spec.capture !== undefined) sinks.begin(spec.roomId, spec.capture, 'party')
+    if (spec.hidesKeys === true) member.dialogue.hideKeys()
     if (link === undefined) rooms.enter(member, spec)
     else rooms.lend(member, spec, link)
   }

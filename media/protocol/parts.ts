@@ -277,6 +277,8 @@ export const roomSpec = Type.Object({
   sound: Type.Optional(legSound),
   /** Begins with the room, from its first sample on. Absent: nothing does. */
   capture: Type.Optional(roomCapture),
+  /** Whoever enters it is about to be asked for a secret: its keys are one from now on, also before the question. */
+  hidesKeys: Type.Optional(boolean),
 })
 export type RoomSpec = Static<typeof roomSpec>
 

@@ -101,9 +101,10 @@ export async function answerLeg(deps: CallStepDeps, rows: LegRows, media: Comman
 
 async function answer(
   { store, streams, vault }: CallStepDeps,
-  { call, participant }: LegRows,
+  { call, participant, room: lobby }: LegRows,
 ): Promise<Commands['leg.answer']['request']> {
-  const own = ownRoom(call)
+  const hasPin = lobby !== null && (lobby.pin_hash !== null || lobby.moderator_pin_hash !== null)
+  const own = hasPin ? { ...ownRoom(call), hidesKeys: true } : ownRoom(call)
   const { reliable: _, ...farEnd } = await farEndMedia(store.db, call, participant, vault)
   const capture = roomCapture(call)
   const room =

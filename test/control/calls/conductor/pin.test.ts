@@ -42,6 +42,7 @@ for (const { name, presses, ends } of TABLE) {
     const world = await makeCallsWorld()
     const { media } = world
     media.dialIn('part_1', '1000')
+    assert.is((await media.command('leg.answer', 'part_1')).room.hidesKeys, true)
     for (const [index, { digits, ended }] of presses.entries()) {
       const collect = await media.command('leg.collect', 'part_1', index + 1)
       assert.is(collect.sensitive, true)

@@ -116,6 +116,20 @@ test('keys before the first question, and while something plays, answer the next
   assert.equal(answers(), ['4', '5'])
 })
 
+test('keys that come before a secret is asked for are shown to nobody in a room that says so, and are the secret', async () => {
+  const legId = 'part_guest'
+  caller = await engine.join(legId, { roomId: 'call_lobby', hidesKeys: true })
+  engine.run(5)
+  type('47')
+  await ask({ legId, ...free, sensitive: true })
+  type('11#')
+  assert.equal(answers(), ['4711'])
+  assert.is(shown(), '*****')
+  await ask({ legId })
+  type('5')
+  assert.is(shown(), '*****5')
+})
+
 test('of several options as many keys are taken as tell them apart, without waiting; the others are for the next question', async () => {
   const options = ['1', '12', '22', '23']
   await ask({ options, maxDigits: 2 })
