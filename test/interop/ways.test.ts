@@ -132,12 +132,11 @@ wayTest('one of IPv4 and one of IPv6 hear each other in a room', async () => {
 })
 
 wayTest('a trunk whose name has SRV records is called at the next host after a 503', async () => {
-  const [refuses, answers] = [
-    await Sipp.callee('unavailable', { port: ports.refuses }),
-    await Sipp.callee('answers', { port: ports.answers }),
-  ]
+  const [refuses, answers] = [await Sipp.callee('unavailable'), await Sipp.callee('answers')]
+  const doors = [await withoutOptions(refuses, ports.refuses), await withoutOptions(answers, ports.answers)]
   await overTrunk({ host: 'carrier.test' }, answers)
   await refuses.passed()
+  for (const door of doors) door.close()
   assert.match(answers.received('INVITE')[0]!.text, /^INVITE sip:\+15551234567@carrier\.test SIP/m)
 })
 

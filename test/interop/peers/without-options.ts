@@ -6,14 +6,21 @@ const HOST = '127.0.0.1'
 
 /**
  * A proxy in front of a SIPp that is called, which drops OPTIONS: otherwise SIPp could take the OPTIONS by which the product checks a connection
- * for the beginning of its call.
+ * for the beginning of its call. It passes no datagram twice: an INVITE that was repeated because this process was busy would come to SIPp
+ * behind the ACK, which goes straight to SIPp's Contact, and SIPp takes that for a fault. `outsidePort`: where it listens; 0: on a free port.
  */
-export async function withoutOptions({ port: sippPort }: Pick<Sipp, 'port'>): Promise<{ port: number; close(): void }> {
+export async function withoutOptions(
+  { port: sippPort }: Pick<Sipp, 'port'>,
+  outsidePort = 0,
+): Promise<{ port: number; close(): void }> {
   const [outside, inside] = [createSocket('udp4'), createSocket('udp4')]
-  await Promise.all([opened(outside), opened(inside)])
+  await Promise.all([opened(outside, outsidePort), opened(inside, 0)])
+  const passed = new Set<string>()
   let caller: RemoteInfo | null = null
   outside.on('message', (bytes, from) => {
-    if (bytes.subarray(0, 7).toString('latin1') === 'OPTIONS') return
+    const text = bytes.toString('latin1')
+    if (text.startsWith('OPTIONS') || passed.has(text)) return
+    passed.add(text)
     caller = from
     inside.send(bytes, sippPort, HOST)
   })
@@ -23,7 +30,7 @@ export async function withoutOptions({ port: sippPort }: Pick<Sipp, 'port'>): Pr
   return { port: outside.address().port, close: () => [outside, inside].map(socket => socket.close()) }
 }
 
-async function opened(socket: Socket): Promise<void> {
-  socket.bind(0, HOST)
+async function opened(socket: Socket, port: number): Promise<void> {
+  socket.bind(port, HOST)
   await once(socket, 'listening')
 }
