@@ -133,13 +133,19 @@ export class LivePrograms {
     }
   }
 
-  /** The call was transferred away: ends the program, and speech recognition for its caller. */
+  /** The call was transferred away: ends the program, and what it has left in media. */
   async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<void> {
     await endProgram(trx, row, 'transfer', at)
-    follow(trx, row.id, async ({ media }) => {
-      this.#runs.stop(row.id)
-      await media.request('leg.stop_listen', { legId: row.leg_id })
-    })
+    afterCommit(trx, () => this.#runs.stop(row.id))
+    follow(trx, row.id, ({ media }) => this.#clear(row, media))
+  }
+
+  /** Ends speech recognition for the caller, and the message that is being recorded. */
+  async #clear(row: CallProgramRow, media: MediaPort): Promise<void> {
+    await media.request('leg.stop_listen', { legId: row.leg_id })
+    const messages = forTenant(this.#parts.store.db, tenantOf(row)).select('voicemails').select('id')
+    const recording = messages.where('call_id', '=', row.id).where('status', '=', 'recording')
+    for (const { id } of await recording.execute()) await media.request('recording.stop', { recordingId: id })
   }
 
   async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<void> {
@@ -219,11 +225,11 @@ export class LivePrograms {
 
   // ------------------------------------------------------------------ runs
 
-  /** Begins a run, after ending what the program before may have left in media: its run, speech recognition, hold. */
+  /** Begins a run, after ending what the program before may have left in media: its run, speech recognition, a message, hold. */
   async #beginTaken(row: CallProgramRow, media: MediaPort): Promise<void> {
     this.#runs.stop(row.id)
     const legId = row.leg_id
-    await media.request('leg.stop_listen', { legId })
+    await this.#clear(row, media)
     const leg = await forTenant(this.#parts.store.db, tenantOf(row)).find('participants', legId)
     if (leg?.on_hold === 0) await media.request('leg.hold', { legId, held: false, sources: [] })
     this.#begin(row, null, media)
@@ -292,9 +298,7 @@ export class LivePrograms {
   /** Ends the program of a call that something else leads from now on, in this transaction. */
   async letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
     const row = await forTenant(trx, tenant).find('call_programs', callId)
-    if (row === undefined || row.status === 'ended') return
-    await endProgram(trx, row, 'transfer', at)
-    afterCommit(trx, () => this.#runs.stop(callId))
+    if (row !== undefined && row.status !== 'ended') await this.#takenAway(trx, row, at)
   }
 
   /** After a reconnect: begins every run again from its row. `legIds`: only the runs of these legs, whose commands were not answered. */

@@ -17,7 +17,7 @@ import { endRingsOf, takeOver } from './ringing/purposes.ts'
 import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
 import type { RingRow } from './tables.ts'
-import { leadTo, type RungParty, ringParty, type Target, tellCall } from './targets.ts'
+import { isProgram, leadTo, type RungParty, ringParty, type Target, tellCall } from './targets.ts'
 import { askFarEnd, followedBy } from './transfers/out.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
@@ -88,6 +88,8 @@ export async function transferBlind(
   await endRingsOf(trx, tenant, others, { reason: 'transfer_completed', at })
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
   await tellHold(trx, tenant, callId, { at, request })
+  // A program that follows another one takes the call from it.
+  if (!isProgram(target)) await deps.led?.letGo(trx, tenant, callId, at)
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
   await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
   return null

@@ -102,6 +102,8 @@ export async function leadTo(
 /** Targets that speak to the caller. A caller who waits for somebody or is turned away need not be answered. */
 const needsAnswer = ({ type }: Target): boolean => !['queue', 'user', 'number', 'end'].includes(type)
 
+export const isProgram = (target: Target): boolean => needsAnswer(target) && target.type !== 'room'
+
 /** True: the caller is unanswered and is answered first; `leadAnswered` then leads it on. */
 async function isAnsweredFirst(trx: Trx, tenant: Tenant, { legId }: Led, then: Then): Promise<boolean> {
   const leg = await findLeg(trx, tenant, legId)

@@ -254,6 +254,23 @@ test('a caller who leaves a message makes a voicemail of the queue, and a callba
   await world.close()
 })
 
+test('a caller who is transferred while leaving a message is no longer recorded, and hears what leads it then', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const id = await world.make('/queues', { name: 'Sales' })
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded']))
+  media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  const { recordingId } = await media.command('recording.start')
+  await media.command('leg.collect', 'part_1')
+  const moved = await world.ask(`POST /v1/calls/${callId}/transfer`, { type: 'blind', queue_id: id })
+  assert.is(moved.status, 200, moved.text)
+  assert.is((await media.command('recording.stop')).recordingId, recordingId)
+  await until(() => media.sent('leg.play').at(-1)?.playId === 'hold')
+  await until(() => world.programs.running === 0)
+  await world.close()
+})
+
 test("a queue's voicemail.message is played before the beep, and voicemail.max_seconds is the longest message", async () => {
   const world = await makeLiveWorld()
   const { media } = world
