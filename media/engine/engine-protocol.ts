@@ -178,10 +178,10 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
     reply: Record<string, never>
   }
   'leg.read': { request: { legId: string }; reply: EngineLeg }
-  /** `packets`: as for `leg.packets`; `others`: as in `leg.ended`, of this thread. */
+  /** `packets`: as for `leg.packets`. */
   'leg.close': {
     request: { legId: string }
-    reply: { quality: Quality; packets: PacketLog | null; others?: LegFigures[] }
+    reply: { quality: Quality; packets: PacketLog | null } & LeftBehind
   }
   /** The captured packet headers; null: nobody requested them. */
   'leg.packets': { request: { legId: string }; reply: { packets: PacketLog | null } }
@@ -196,7 +196,7 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
     reply: Ok
   }
   /** Frees the place, taken or not. `hasEnded`: for good. `follows`: something that began here continues to listen wherever the leg goes. */
-  'room.unseat': { request: { legId: string; hasEnded: boolean }; reply: { follows: boolean } }
+  'room.unseat': { request: { legId: string; hasEnded: boolean }; reply: { follows: boolean } & LeftBehind }
   /** As for `leg.update`. */
   'room.hears': { request: Pick<Commands['leg.update']['request'], 'legId' | 'heardBy' | 'hears'>; reply: Ok }
   /** A former guest is now in another room; from there, `link` delivers what it says and what is played to it. */
@@ -214,6 +214,14 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   }
   /** Finishes what is being written; the thread may end after the reply. */
   'engine.close': { request: Record<string, never>; reply: Record<string, never> }
+}
+
+/** Whom a leg leaves in its call's room as it ends. Absent: nobody. */
+export interface LeftBehind {
+  /** As in `leg.ended`: legs of this thread. */
+  others?: LegFigures[]
+  /** Legs of other threads, which alone have their figures. */
+  guests?: string[]
 }
 
 export type EngineCommandName = keyof EngineCommands

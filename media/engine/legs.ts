@@ -10,7 +10,6 @@ import {
   type EventName,
   type Events,
   type Failure,
-  type LegFigures,
   type LegSound,
   RateLimit,
   type Request,
@@ -29,7 +28,7 @@ import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { Dialogue } from './dialogue.ts'
 import type { CrossMessage, EngineCommands, EngineHandlers, EngineLeg, LegReport, LinkSpec } from './engine-protocol.ts'
 import type { Faults } from './faults.ts'
-import { type Member, type Members, noLeg } from './member.ts'
+import { leftBehind, type Member, type Members, noLeg } from './member.ts'
 import type { Prompts } from './prompts.ts'
 import { playerOf, type Rooms } from './rooms.ts'
 import type { Sinks } from './sinks.ts'
@@ -407,8 +406,8 @@ export class Legs implements LegHooks {
     }
     const { members, rooms, sinks, faults } = this.#world
     return members.with(legId, member => {
-      const { leg, disconnect, dialogue } = member
-      const closed = { quality: leg.quality, packets: packetsOf(leg), ...this.#leftBehind(member) }
+      const { leg, room, disconnect, dialogue } = member
+      const closed = { quality: leg.quality, packets: packetsOf(leg), ...leftBehind(room, legId) }
       members.delete(legId)
       this.#packetsRefused += leg.packetsRefused
       const now = this.#options.now()
@@ -427,14 +426,6 @@ export class Legs implements LegHooks {
       if (isClosed) member.arrays.end()
       return closed
     })
-  }
-
-  /** The others in its call's room. Those who are on another thread have no figures here. */
-  #leftBehind({ leg, room }: Member): { others?: LegFigures[] } {
-    if (room === null || room.spec.kind !== 'call') return {}
-    const isOther = ({ id }: Leg): boolean => id !== leg.id && this.#world.members.has(id)
-    const others = room.legs.filter(isOther).map(({ id, quality }) => ({ legId: id, quality }))
-    return others.length === 0 ? {} : { others }
   }
 
   /** Ends all of them. */

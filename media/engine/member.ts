@@ -1,9 +1,11 @@
 import type { ArrayLease } from '../../codecs/arrays.ts'
 import type { Failure, RateLimit } from '../protocol.ts'
+import { GuestLeg } from '../rooms/guest-leg.ts'
 import type { Room } from '../rooms/room.ts'
 import type { Party } from '../sinks/sink-kind.ts'
 import type { SpeechOwner } from '../speech/speech-engines.ts'
 import type { Dialogue } from './dialogue.ts'
+import type { LeftBehind } from './engine-protocol.ts'
 
 /** A member of a room: a leg of this thread, or a guest of another one. */
 export interface Seated extends Party {
@@ -55,6 +57,14 @@ export class Members {
     const member = this.#members.get(legId)
     return member === undefined ? noLeg(legId) : act(member)
   }
+}
+
+/** Whom this leg leaves in its call's room as it ends. */
+export function leftBehind(room: Room | null, legId: string): LeftBehind {
+  const stay = room?.spec.kind === 'call' ? room.legs.filter(({ id }) => id !== legId) : []
+  const others = stay.flatMap(leg => (leg instanceof GuestLeg ? [] : [{ legId: leg.id, quality: leg.quality }]))
+  const guests = stay.flatMap(leg => (leg instanceof GuestLeg ? [leg.id] : []))
+  return { ...(others.length > 0 && { others }), ...(guests.length > 0 && { guests }) }
 }
 
 export const noLeg = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })

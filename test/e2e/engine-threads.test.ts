@@ -109,6 +109,57 @@ test(
   LIMIT,
 )
 
+test(
+  'a caller who hangs up first: `call.ended` has the figures also of a leg on the other engine thread',
+  async () => {
+    // Each of the two has two ports, a pair of which is for one leg: one thread is full when the caller is sent on.
+    const first = 9000 + 8 * randomInt(0, 100)
+    const small = await Product.start({
+      env: { TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: `${first}-${first + 7}` },
+    })
+    const phones = await Promise.all(['gone', 'stays', 'beside', 'hasty', 'outside'].map(name => Phone.open(name)))
+    const [gone, stays, beside, hasty, outside] = phones as [Phone, Phone, Phone, Phone, Phone]
+    const [host = '', port = ''] = outside.uri.replace(/^sip:[^@]*@/, '').split(':')
+    await small.ok('POST', '/connections', { name: 'Outside', kind: 'trunk', host, port: Number(port) })
+    const { id: queueId } = await small.ok('POST', '/queues', { name: 'Hasty' })
+    await small.ok('POST', '/inbound_routes', { match: { to: '4001' }, target: { type: 'queue', id: queueId } })
+    const goes = await gone.call('1001', small.sip)
+    await stays.call('1001', small.sip)
+    await beside.call('1001', small.sip)
+    const call = await hasty.call('4001', small.sip)
+    const { id } = await callFrom(small, 'hasty')
+    await goes.hangup()
+    await small.until('its leg is over', async () =>
+      (await legsOf(small)).reduce((a, b) => a + b) === 3 ? true : null,
+    )
+    const threads = await legsOf(small)
+    await small.ok('POST', `/calls/${id}/transfer`, { type: 'blind', to: '+14155550143' })
+    const answering = await outside.next()
+    answering.answer()
+    answering.say(tone(TONE_HZ))
+    await hears(call, TONE_HZ)
+    await call.heard.next(500)
+    assert.equal(
+      [threads.sort(), await legsOf(small)],
+      [
+        [1, 2],
+        [2, 2],
+      ],
+    )
+    await call.hangup()
+    await endedCall(small, id)
+    const ended = (await small.all(`/calls/${id}/events`)).find(({ type }) => type === 'call.ended')
+    const { quality } = await small.ok('GET', `/calls/${id}`)
+    const idsOf = (legs: { participant_id: string }[]): string[] => legs.map(leg => leg.participant_id)
+    assert.is(quality.length, 2)
+    assert.equal(idsOf(ended.data.object.quality), idsOf(quality))
+    for (const { packets_received: received } of ended.data.object.quality) assert.ok(received > 20, `${received}`)
+    await Phone.closeAll()
+    await small.stop()
+  },
+  LIMIT,
+)
+
 const hears = (call: PhoneCall, hz: number): Promise<true> =>
   product.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
 

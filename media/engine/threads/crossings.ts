@@ -1,14 +1,26 @@
-import type { Failure, MediaEvent, RoomSpec } from '../../protocol.ts'
+import type { Failure, LegFigures, MediaEvent, RoomSpec } from '../../protocol.ts'
 import { isFailure, isUndecided } from '../../protocol.ts'
 import { newLegLink } from '../../rooms/leg-link.ts'
-import type { CrossMessage, EngineCommandName, EngineCommands, LinkSpec } from '../engine-protocol.ts'
+import type {
+  CrossMessage,
+  EngineCommandName,
+  EngineCommands,
+  EngineLeg,
+  LeftBehind,
+  LinkSpec,
+} from '../engine-protocol.ts'
 
 /** A command to a thread; its reply is returned to the steps. */
 export interface Asked {
   thread: number
   name: EngineCommandName
   body: unknown
+  /** Absent: as for any command. */
+  deadlineMs?: number
 }
+
+/** A leg's end is not told later than this because another thread is slow [ms]. */
+const FIGURES_MS = 500
 
 /** A leg that has begun. */
 export interface Begun {
@@ -92,9 +104,8 @@ export class Crossings {
   concerns(home: number, name: EngineCommandName, body: object): boolean {
     const legId = 'legId' in body ? (body.legId as string) : undefined
     if (legId === undefined) return false
-    if (name === 'leg.fax_partner' || name === 'leg.fax') return true
-    if (this.#legs.has(legId))
-      return name === 'leg.move' || name === 'leg.connect' || name === 'leg.close' || name === 'leg.update'
+    if (name === 'leg.fax_partner' || name === 'leg.fax' || name === 'leg.close') return true
+    if (this.#legs.has(legId)) return name === 'leg.move' || name === 'leg.connect' || name === 'leg.update'
     const roomId = roomEntered(name, body)
     const thread = roomId === undefined ? undefined : this.threadOfRoom(roomId)
     return thread !== undefined && thread !== home
@@ -103,7 +114,6 @@ export class Crossings {
   /** Notes the start of a command that the leg's own thread carries out alone. @returns to be called at its end */
   begins(home: number, name: EngineCommandName, body: object): (() => void) | null {
     if (name === 'leg.open' || name === 'leg.open_browser') this.#opens(home, body as Open)
-    else if (name === 'leg.close') this.#homes.delete((body as { legId: string }).legId)
     const roomId = roomEntered(name, body)
     return roomId === undefined ? null : this.#enters(roomId, home)
   }
@@ -331,11 +341,30 @@ export class Crossings {
 
   *#close(home: number, request: { legId: string }): Steps {
     const { legId } = request
-    const { visited = new Set<number>() } = this.#legs.get(legId) ?? {}
-    for (const thread of visited) yield ask(thread, 'room.unseat', { legId, hasEnded: true })
+    const { seat = null, visited = new Set<number>() } = this.#legs.get(legId) ?? {}
+    let left: LeftBehind = {}
+    for (const thread of visited) {
+      const reply = yield ask(thread, 'room.unseat', { legId, hasEnded: true })
+      if (thread === seat?.thread && !isFailure(reply)) left = reply
+    }
     this.#legs.delete(legId)
     this.#homes.delete(legId)
-    return yield ask(home, 'leg.close', request)
+    const closed = yield ask(home, 'leg.close', request)
+    if (isFailure(closed)) return closed
+    const others = yield* this.#figuresOf(seat === null ? closed : left)
+    return { ...closed, ...(others.length > 0 && { others }) }
+  }
+
+  /** Each thread has the figures of its own legs. */
+  *#figuresOf({ others = [], guests = [] }: LeftBehind): Generator<Asked, LegFigures[], Reply> {
+    const figures = [...others]
+    for (const legId of guests) {
+      const thread = this.homeOf(legId)
+      const read =
+        thread === undefined ? undefined : yield { ...ask(thread, 'leg.read', { legId }), deadlineMs: FIGURES_MS }
+      if (read !== undefined && !isFailure(read)) figures.push({ legId, quality: (read as EngineLeg).quality })
+    }
+    return figures
   }
 
   // ------------------------------------------------------------------ what threads tell each other

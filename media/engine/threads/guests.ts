@@ -4,7 +4,7 @@ import { GuestLeg } from '../../rooms/guest-leg.ts'
 import type { Scribe } from '../../speech/hearing/hearing.ts'
 import type { CrossMessage, EngineCommands, EngineHandlers, Written } from '../engine-protocol.ts'
 import type { Keys } from '../keys.ts'
-import type { Seated } from '../member.ts'
+import { leftBehind, type Seated } from '../member.ts'
 import type { Rooms } from '../rooms.ts'
 import type { Sinks } from '../sinks.ts'
 import { byClockOf, type ThreadPlace } from './spans.ts'
@@ -84,17 +84,18 @@ export class Guests {
     return guest
   }
 
-  #unseat({ legId, hasEnded }: EngineCommands['room.unseat']['request']): { follows: boolean } {
+  #unseat({ legId, hasEnded }: EngineCommands['room.unseat']['request']): EngineCommands['room.unseat']['reply'] {
     const { rooms, sinks } = this.#world
     const guest = this.#guests.get(legId)
     if (guest === undefined || guest.room === null || hasEnded) rooms.giveUp(legId)
     if (guest === undefined) return { follows: false }
+    const left = hasEnded ? leftBehind(guest.room, legId) : {}
     rooms.leave(guest)
     if (!hasEnded && sinks().follows(guest.leg)) return { follows: true }
     this.#guests.delete(legId)
     if (hasEnded) sinks().closed(guest.leg)
     guest.leg.close()
-    return { follows: false }
+    return { follows: false, ...left }
   }
 
   #hears({ legId, heardBy, hears }: Pick<Request<'leg.update'>, 'legId' | 'heardBy' | 'hears'>): Ok {

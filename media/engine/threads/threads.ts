@@ -138,8 +138,8 @@ export class Threads {
   async #run(steps: Steps): Promise<object> {
     let step = steps.next()
     while (step.done !== true) {
-      const { thread, name, body } = step.value
-      step = steps.next(await this.#threads[thread]!.request(name, body as never))
+      const { thread, name, body, deadlineMs } = step.value
+      step = steps.next(await this.#threads[thread]!.request(name, body as never, deadlineMs))
     }
     return step.value
   }

@@ -434,4 +434,30 @@ test('a recording of the first call goes on with who leaves it for a room of ano
   for (const from of [0, 1, 2, 3]) assert.ok(levelOf(1720, second(1, from)) < UNHEARD, 'nobody else')
 })
 
+/** Whose figures the reply to this leg's end tells. */
+async function toldBy(legId: string): Promise<Record<string, number>> {
+  const closed = await engine.engine.do('leg.close', { legId })
+  if ('failure' in closed) throw new Error(closed.message)
+  return Object.fromEntries(closed.others?.map(({ legId, quality }) => [legId, quality.packetsReceived]) ?? [])
+}
+
+test('who ends tells the figures of those whom it leaves in its call, on whichever threads all of them are', async () => {
+  for (const leaver of ['part_a', 'part_bb', 'part_ccc']) {
+    const parties = await three()
+    for (const legId of ['part_bb', 'part_ccc']) move(legId, roomOf('call_of_part_a'))
+    speak(parties, SECOND)
+    const others = parties.map(({ legId }) => legId).filter(legId => legId !== leaver)
+    const told = await toldBy(leaver)
+    assert.equal(Object.keys(told).sort(), others)
+    for (const received of Object.values(told)) assert.ok(received >= SECOND - 1, `${received}`)
+    for (const legId of others) await toldBy(legId)
+  }
+})
+
+test('nor does a conference room tell the figures of others, whose calls go on', async () => {
+  const parties = await three()
+  for (const { legId } of parties) move(legId, roomOf('room', { kind: 'conference' }), { mustExist: false })
+  for (const { legId } of parties) assert.equal(await toldBy(legId), {})
+})
+
 test.run()
