@@ -89,10 +89,11 @@ export class Replacing {
     const before = this.#swap(line, next, sessionId)
     // The caller's own leg never was more than its INVITE.
     void this.#lines.finish(by, 'transfer_completed', null)
-    const connected = agreed === null ? {} : await descriptions.connect(line, agreed.media)
     const body: Body = { type: SDP, bytes: next.description }
+    // Before the audio: until then the caller may give up, which would end the whole call now.
     this.#options.sip().do((agent, now) => agent.accept(sessionId, body, now))
     this.#leave(before, reason)
+    const connected = agreed === null ? {} : await descriptions.connect(line, agreed.media)
     return isFailure(connected) ? connected : {}
   }
 

@@ -256,6 +256,30 @@ test('what is asked of an answered leg and its room while they are only being ha
   await media.engine.until(() => media.of('recording.ready').length === 1)
 })
 
+test('a phone that gives up just after its call has taken the place of another ends nothing: it was answered at once', async () => {
+  await media.dial('part_a', phone)
+  await phone.expect('INVITE')
+  await phone.respond(200, { port: 40_000 })
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+  const other = await RawPhone.open(media)
+  await other.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  const free = media.thread.hold('leg.connect')
+  const replaced = media.run('leg.replace', { legId: 'part_a', byLegId: media.of('leg.incoming')[0]!.legId })
+  await other.expect('SIP/2.0 100')
+  await other.cancel()
+  await other.expect('SIP/2.0 200')
+  free()
+  assert.equal(await replaced, {})
+  await phone.expect('BYE')
+  assert.equal(
+    media.of('leg.ended').map(({ legId }) => legId === 'part_a'),
+    [false],
+  )
+  assert.is(media.switchboard.lines.get('part_a')!.state, 'answered')
+  other.close()
+})
+
 test('a caller is answered by one command to its engine thread, and its room is there when the answer is told', async () => {
   await phone.call()
   await media.engine.until(() => media.of('leg.incoming').length === 1)
