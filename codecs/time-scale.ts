@@ -74,10 +74,10 @@ export class TimeScale {
     this.waiting -= used
   }
 
-  /** Gives what waits, less than a frame, and silence after it. */
+  /** Gives what waits, a frame at most, and silence after it. */
   drain(out: Int16Array): void {
     out.fill(0)
-    out.set(this.#line.subarray(this.#frame, this.#frame + this.waiting))
+    out.set(this.#line.subarray(this.#frame, this.#frame + Math.min(this.waiting, out.length)))
     this.waiting = 0
   }
 

@@ -145,7 +145,8 @@ export class Playout {
     }
     const size = this.#out.length
     if (scale.waiting >= size && (excess < 0 || !jitter.isReady)) jitter.stay(now)
-    else if (!this.#takeIn(now)) return this.#rest()
+    // After a stall of ours, more than a frame may wait where nothing else is left.
+    else if (!this.#takeIn(now) && scale.waiting < size) return this.#rest()
     // Waiting samples beyond the need of the jitter buffer are useless delay.
     const pace: Pace = jitter.excess < 0 ? 'slower' : 'faster'
     const over = scale.waiting - size

@@ -349,4 +349,38 @@ for (const jitterMs of [2, 5, 10, 20, 40, 60]) {
   })
 }
 
+test('a clock of ours that stalls again and again, and catches up before or after the packets are read, breaks no call that has pauses', () => {
+  for (const seed of [19, 21, 23, 40]) {
+    const random = seeded(seed)
+    const audio = new LawAudio(new RtpSender({ ssrc: 1, sequence: 1, timestamp: 1, maxPayload: 160 }), 'PCMU', DEAF)
+    audio.agree(mediaOf('192.0.2.1'), 0)
+    const packet = Object.assign(new RtpPacket(), { payloadLength: LEG_SAMPLES })
+    const [said, payload] = [new Int16Array(LEG_SAMPLES), new Uint8Array(LEG_SAMPLES)]
+    let frame = 0
+    const read = (nowMs: number): void => {
+      for (; frame * 20 + 9 <= nowMs; frame++) {
+        if (frame % 50 > 35) continue
+        for (let i = 0; i < LEG_SAMPLES; i++) said[i] = speech(frame * LEG_SAMPLES + i)
+        PCMU.encode(said, payload)
+        packet.sequence = frame & 0xffff
+        audio.push(packet, frame * LEG_SAMPLES, payload, nowMs)
+      }
+    }
+    for (let nowMs = 0; nowMs < 30_000; nowMs += 20) {
+      if (random() < 1 / 15) {
+        const ticks = 1 + Math.floor(random() * 20)
+        const caughtUp = Math.floor(random() * Math.min(ticks, 6))
+        const isReadFirst = random() < 0.5
+        const until = nowMs + ticks * 20
+        if (isReadFirst) read(until)
+        for (let at = until - caughtUp * 20; at < until; at += 20) audio.pull(at)
+        nowMs = until
+      }
+      read(nowMs)
+      audio.pull(nowMs)
+    }
+    assert.ok(audio.jitter.counters.received > 500)
+  }
+})
+
 test.run()
