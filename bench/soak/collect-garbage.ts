@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import WebSocket from 'ws'
 
 /** Environment of processes whose garbage can be collected: each opens its inspector, once it is asked to (SIGUSR1), at a port of its own. */
-export const COLLECTABLE = { NODE_OPTIONS: '--inspect-port=0' }
+export const COLLECTABLE = { NODE_OPTIONS: `${process.env.TANDEM_TEST_NODE_OPTIONS ?? ''} --inspect-port=0`.trim() }
 
 const LISTENING = /Debugger listening on (ws:\S+)/g
 const PATIENCE_MS = 10_000

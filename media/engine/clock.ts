@@ -10,6 +10,11 @@ const BEHIND_MS = 2
 
 /** After a stall, at most this much is caught up at once; older slots are skipped and counted [slots]. */
 const MAX_CATCH_UP = 5 * SLOTS
+/**
+ * If slots were skipped this recently, it is no stall but an overload, in which nothing can be caught up [ms]. Then all that is behind is skipped at once:
+ * frames skipped one by one would cut what everybody says into pieces of a frame or two.
+ */
+const OVERLOAD_MS = 2000
 
 /** Upper bounds of the counts [ms]. */
 const BOUNDS_MS = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100]
@@ -83,6 +88,7 @@ export class Clock implements EngineClock {
   #immediate: NodeJS.Immediate | undefined
   #next = 0
   #count = 0
+  #skippedAt = Number.NEGATIVE_INFINITY
 
   /**
    * @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms]
@@ -151,10 +157,14 @@ export class Clock implements EngineClock {
 
   /** Skips slots that are too late: whole frames, so that every room keeps its slot and loses the same number. */
   #leaveOut(now: number): void {
-    const behind = Math.floor((now - this.#next) / SLOT_MS) - MAX_CATCH_UP
-    if (behind <= 0) return
-    const missed = Math.ceil(behind / SLOTS) * SLOTS
+    const behind = Math.floor((now - this.#next) / SLOT_MS)
+    if (behind <= MAX_CATCH_UP) return
+    const isOverload = now - this.#skippedAt < OVERLOAD_MS
+    const missed = isOverload ? wholeFrames(Math.floor, behind) : wholeFrames(Math.ceil, behind - MAX_CATCH_UP)
     this.skipped += missed
     this.#next += missed * SLOT_MS
+    this.#skippedAt = now
   }
 }
+
+const wholeFrames = (round: (frames: number) => number, slots: number): number => round(slots / SLOTS) * SLOTS

@@ -50,6 +50,18 @@ test('a late tick catches up a bounded number of slots and counts the rest, in w
   assert.is(Math.round(leap), 5 + clock.skipped * 5)
 })
 
+test('in an overload, what is behind is skipped at once, so that what is played between is whole', async () => {
+  // Each slot takes a tenth longer than it lasts.
+  const { deadlines, clock } = await runClock(() => 5.5, 2000)
+  const leaps = deadlines.slice(1).flatMap((deadline, i) => (deadline - deadlines[i]! > 5.1 ? [i] : []))
+  // The first time it might be a stall, of which the rest is caught up.
+  const whole = leaps.slice(2).map((at, i) => at - leaps[i + 1]!)
+  assert.ok(whole.length > 3, `${leaps}`)
+  assert.ok(Math.min(...whole) >= 100, `${whole} slots between two skips`)
+  // A tenth of all is lost, whichever way it is skipped.
+  assert.ok(clock.skipped / (clock.skipped + clock.slots) < 0.12, `${clock.skipped} of ${clock.slots}`)
+})
+
 test('slots are counted: all that ran, and those more than 2 ms and more than 5 ms behind', async () => {
   const { clock } = await runClock(count => (count === 8 ? 12 : 1), 20)
   assert.is(clock.slots, 20)
