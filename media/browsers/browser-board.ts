@@ -148,8 +148,8 @@ export class BrowserBoard {
     link.send('{}')
     link.on('error', () => {})
     link.on('message', data => {
-      if (this.#browsers.get(page.id) === page) page.socket.send(data as Buffer)
-      else link.close(NORMAL)
+      const isThere = this.#browsers.get(page.id) === page && page.socket.send(data as Buffer)
+      if (!isThere) link.close(NORMAL)
     })
   }
 
@@ -175,9 +175,7 @@ export class BrowserBoard {
       return isTold === true ? {} : gone(browserId)
     }
     const browser = this.#browsers.get(browserId)
-    if (browser === undefined) return gone(browserId)
-    browser.socket.send(controlMessage(body))
-    return {}
+    return browser?.socket.send(controlMessage(body)) === true ? {} : gone(browserId)
   }
 
   /** Goodbye to all: the process ends. */

@@ -68,9 +68,11 @@ export class BrowserSocket implements Wire {
     }, PONG_WITHIN_MS)
   }
 
-  /** The caller may write to `text` afterwards: `ws` would pass these very bytes on to the socket, or mask them in place. */
-  send(text: Buffer): void {
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(Buffer.from(text), TEXT, this.#sent)
+  /** The caller may write to `text` afterwards: `ws` would pass these very bytes on to the socket, or mask them in place. False: it is closing. */
+  send(text: Buffer): boolean {
+    if (this.#ws.readyState !== WebSocket.OPEN) return false
+    this.#ws.send(Buffer.from(text), TEXT, this.#sent)
+    return true
   }
 
   cork(): void {

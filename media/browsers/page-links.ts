@@ -19,6 +19,8 @@ const NORMAL = 1000
 /** A link to tell a page something is closed when nothing is told for so long, and not asked for again so soon where the page was not there [ms]. */
 const [IDLE_MS, GONE_MS] = [60_000, 5000]
 const MAX_TOLD = 10_000
+/** A node that does not pass on in this time what it is told is given up [ms]. */
+const PASSED_ON_MS = 1500
 /** A node that lets so much wait is told nothing more [bytes]. */
 const MAX_UNSENT_BYTES = 1024 * 1024
 
@@ -37,6 +39,11 @@ export interface Linked {
   facts: PageFacts
 }
 
+/** A link to tell a page something. `waiting`: for each thing that was told and that the other node has not passed on yet, in order. */
+interface Telling extends Linked {
+  waiting: ((isTold: boolean) => void)[]
+}
+
 export interface PageLinksOptions {
   /** Shared by the nodes of a database. */
   secret: string
@@ -51,10 +58,10 @@ export interface PageLinksOptions {
 export class PageLinks {
   readonly #options: PageLinksOptions
   /** Links to tell pages something, by node and page. */
-  readonly #telling = new LRUCache<string, Promise<Linked | 'gone' | 'busy'>>({
+  readonly #telling = new LRUCache<string, Promise<Telling | null>>({
     ...atMost(MAX_TOLD),
     ttlAutopurge: true,
-    dispose: link => void link.then(linked => typeof linked !== 'string' && linked.ws.close(NORMAL)),
+    dispose: link => void link.then(linked => linked?.ws.close(NORMAL)),
   })
 
   constructor(options: PageLinksOptions) {
@@ -95,15 +102,18 @@ export class PageLinks {
     })
   }
 
-  /** Tells a page of another node something, one after the other. False: it is not there, or its node does not read. Never rejects. */
+  /**
+   * Tells a page of another node something, one after the other. Resolves once that node has passed it on; false: the page is not there, or
+   * its node does not read or answer. Never rejects.
+   */
   async tell(node: string, browserId: string, text: Buffer): Promise<boolean> {
     const key = `${node} ${browserId}`
     const known = this.#telling.get(key)
-    const link = known ?? this.open(node, { browserId, legId: null })
+    const link = known ?? this.#openTelling(node, browserId)
     if (known === undefined) this.#telling.set(key, link, { ttl: GONE_MS })
     const linked = await link
-    if (typeof linked === 'string') return false
-    const { ws } = linked
+    if (linked === null) return false
+    const { ws, waiting } = linked
     if (ws.readyState !== WebSocket.OPEN || ws.bufferedAmount > MAX_UNSENT_BYTES) {
       ws.terminate()
       this.#telling.delete(key)
@@ -111,7 +121,26 @@ export class PageLinks {
     }
     this.#telling.set(key, link, { ttl: IDLE_MS })
     ws.send(text, { binary: false })
-    return true
+    // A node reads in order: its pong says that it has passed on what came before. Where the page is gone it closes the link instead.
+    const timer = setTimeout(() => ws.terminate(), PASSED_ON_MS)
+    const isTold = await new Promise<boolean>(resolve => {
+      waiting.push(resolve)
+      ws.ping()
+    })
+    clearTimeout(timer)
+    if (!isTold && this.#telling.peek(key) === link) this.#telling.delete(key)
+    return isTold
+  }
+
+  async #openTelling(node: string, browserId: string): Promise<Telling | null> {
+    const linked = await this.open(node, { browserId, legId: null })
+    if (typeof linked === 'string') return null
+    const waiting: Telling['waiting'] = []
+    linked.ws.on('pong', () => waiting.shift()?.(true))
+    linked.ws.on('close', () => {
+      for (const isTold of waiting.splice(0)) isTold(false)
+    })
+    return { ...linked, waiting }
   }
 
   tokenFor({ browserId, legId }: AskedPage): string {

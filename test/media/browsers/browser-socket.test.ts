@@ -23,10 +23,11 @@ test('messages written into the same bytes, one after the other, arrive as they 
   socket.cork()
   for (const text of ['one.', 'two.', 'six.']) {
     bytes.write(text)
-    socket.send(bytes)
+    assert.ok(socket.send(bytes))
   }
   socket.uncork()
   ws.close()
+  assert.not(socket.send(Buffer.from('late')), 'who is closing is told nothing more')
   await once(page, 'close')
   assert.equal(heard, ['one.', 'two.', 'six.'])
   server.close()

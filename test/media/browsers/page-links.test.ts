@@ -56,7 +56,6 @@ test('a page of another node is told things in order, over one link, and another
   const ours = new PageLinks({ secret: 'one', now: Date.now })
   const tell = (text: string) => ours.tell(node, 'brw_1', Buffer.from(text))
   assert.equal(await Promise.all([tell('one'), tell('two'), tell('three')]), [true, true, true])
-  while (said.length < 3) await once(links[0]!, 'message')
   assert.equal([said, links.length], [['one', 'two', 'three'], 1])
   links[0]!.close()
   while (await tell('late')) await new Promise(resolve => setImmediate(resolve))
@@ -64,6 +63,24 @@ test('a page of another node is told things in order, over one link, and another
   assert.is(links.length, 2)
   for (const link of links) link.terminate()
   server.close()
+})
+
+test('what is told to a page that has just gone, or whose node stands still or dies, was not told', async () => {
+  const ours = new PageLinks({ secret: 'one', now: Date.now })
+  const fates: [string, (link: WebSocket) => void][] = [
+    ['gone', link => link.once('message', () => link.close(1000))],
+    ['dead', link => link.once('message', () => link.terminate())],
+    ['still', link => link.pause()],
+  ]
+  for (const [fate, befalls] of fates) {
+    const { server, links, node } = await nodeThatSays('{}')
+    const tell = (text: string) => ours.tell(node, 'brw_1', Buffer.from(text))
+    assert.is(await tell('one'), true)
+    befalls(links[0]!)
+    assert.equal(await Promise.all([tell('two'), tell('three')]), [false, false], fate)
+    for (const link of links) link.terminate()
+    server.close()
+  }
 })
 
 test('a page that is not there is told nothing', async () => {
