@@ -223,6 +223,7 @@ const paceLine = (loads: LoadResult[]): string[] => {
   const most = (of: 'p99' | 'max'): string => Math.max(...loads.map(load => load.paceLagMs?.[of] ?? 0)).toFixed(1)
   return [
     `load: sent p99 ${most('p99')} ms behind its own plan at worst, a single packet ${most('max')} ms, ` +
+      `read a packet ${Math.max(...loads.map(load => load.readLagMs)).toFixed(0)} ms after it had come, ` +
       `took ${Math.max(...loads.map(load => load.ownCpuMs / 10)).toFixed(0)} % of a core`,
   ]
 }

@@ -5,8 +5,9 @@ import { lostFrames } from '../report.ts'
 export const MOST_LATENCY_MS = 60
 export const MOST_LOSS = 0.001
 
-/** A load that sends later than this [ms], or uses more CPU than this [ms/s], may itself be the limit. */
+/** A load that sends later than this [ms], reads later than this [ms], or uses more CPU than this [ms/s], may itself be the limit. */
 const LOAD_LAG_MS = 10
+const READ_LAG_MS = 500
 const LOAD_CPU_MS = 850
 
 export interface Judgement {
@@ -32,8 +33,9 @@ export function judge(load: LoadResult): Judgement {
   if (p99 > MOST_LATENCY_MS) reasons.push(`p99 ${p99.toFixed(0)} ms`)
   if (loss > MOST_LOSS) reasons.push(`lost ${(100 * loss).toFixed(2)} %`)
   const lag = load.paceLagMs?.p99 ?? 0
+  const isBehind = lag > LOAD_LAG_MS || load.readLagMs > READ_LAG_MS || load.ownCpuMs > LOAD_CPU_MS
   return {
     ...{ p50, p99, loss, holds: reasons.length === 0, why: reasons.join(', ') },
-    isOfLoad: reasons.length > 0 && (lag > LOAD_LAG_MS || load.ownCpuMs > LOAD_CPU_MS),
+    isOfLoad: reasons.length > 0 && isBehind,
   }
 }

@@ -86,6 +86,9 @@ export class Listeners {
   counts: Counts = noCounts()
   /** The first stray and broken frames. */
   strays: Stray[] = []
+  /** When the sockets were polled last, and how long a packet of the measurement has waited for that at most [ms]. */
+  polledAt = 0
+  readLagMs = 0
   readonly #ledger: Ledger
   readonly #roomSize: number
   readonly #ears: Ear[]
@@ -107,6 +110,7 @@ export class Listeners {
     this.counts = noCounts()
     this.strays = []
     this.latency.clear()
+    this.readLagMs = 0
     this.#from = from
     this.#to = to
     for (const ear of this.#ears) {
@@ -119,6 +123,7 @@ export class Listeners {
 
   receive(leg: number, bytes: Uint8Array, now: number): void {
     const packet = this.#packet
+    if (this.polledAt - now > this.readLagMs) this.readLagMs = this.polledAt - now
     if (isRtcp(bytes) || !parseRtp(bytes, packet)) return
     const ear = this.#ears[leg]!
     this.#ledger.hear(leg, packet.ssrc, packet.sequence)

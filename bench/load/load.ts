@@ -42,7 +42,10 @@ export class Load {
     this.#caller = parts.caller
     this.#receiver = parts.receiver
     this.#speaking = parts.speaking
-    this.#polls = setInterval(() => this.#sockets.poll(), parts.pollMs)
+    this.#polls = setInterval(() => {
+      this.#listeners.polledAt = performance.now()
+      this.#sockets.poll()
+    }, parts.pollMs)
   }
 
   /** Resolves when every leg is answered and talks. Throws if a call is refused for good. */
@@ -90,6 +93,7 @@ export class Load {
       driftPpm: this.#listeners.driftPpm,
       streams: this.#receiver?.result(said) ?? null,
       paceLagMs,
+      readLagMs: this.#listeners.readLagMs,
       ownCpuMs: (user + system) / 1000 / seconds,
     }
   }

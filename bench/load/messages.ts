@@ -71,6 +71,8 @@ export interface LoadResult {
   streams: StreamResult | null
   /** How late the load itself sent its packets [ms]: no measurement is more precise than this. */
   paceLagMs: Percentiles | null
+  /** How long a packet waited at most before the load looked at it [ms]. What waits for seconds counts as lost. */
+  readLagMs: number
   /** CPU of the load itself [ms per s]. */
   ownCpuMs: number
 }

@@ -56,6 +56,7 @@ const measured = (more: object): LoadResult =>
     latencyMs: { count: 1, p50: 20, p95: 30, p99: 60, max: 90 },
     streams: null,
     paceLagMs: { count: 1, p50: 0, p95: 1, p99: 2, max: 9 },
+    readLagMs: 20,
     ownCpuMs: 300,
     ...more,
   }) as LoadResult
@@ -79,6 +80,7 @@ test('a limit is said to be of the load when that was late, or its core full', (
   const lost = { framesHeard: 90_000 }
   assert.is(judge(measured({ ...lost, ownCpuMs: 900 })).isOfLoad, true)
   assert.is(judge(measured({ ...lost, paceLagMs: { count: 1, p50: 0, p95: 9, p99: 11, max: 20 } })).isOfLoad, true)
+  assert.is(judge(measured({ ...lost, readLagMs: 900 })).isOfLoad, true)
   assert.is(judge(measured({ ownCpuMs: 900 })).isOfLoad, false)
 })
 
