@@ -183,7 +183,8 @@ export class SipStreams {
 
   /** A connection over which nothing comes in this time is dead. */
   #expect(connection: Connection, withinMs: number): void {
-    connection.due ??= setTimeout(() => {
+    connection.due ??= afterReading(withinMs, timer => {
+      if (connection.due !== timer || connection.socket.destroyed) return
       const peer = this.#peerOf(connection)
       connection.socket.destroy()
       if (isOurs(connection.id)) return
@@ -191,7 +192,7 @@ export class SipStreams {
       const tell = this.#isFlow(connection) ? gone : unanswered
       this.#forget(connection)
       tell?.(peer)
-    }, withinMs)
+    })
   }
 
   #dial(to: Peer): Connection {
@@ -251,10 +252,11 @@ export class SipStreams {
   #await(connection: Connection): void {
     const { counters, patienceMs = PATIENCE_MS } = this.#options
     clearTimeout(connection.patience)
-    connection.patience = setTimeout(() => {
+    connection.patience = afterReading(patienceMs, timer => {
+      if (connection.patience !== timer) return
       counters.connectionsStalled++
       connection.socket.destroy()
-    }, patienceMs)
+    })
   }
 
   #adopt(socket: Socket, id: string, local: string | undefined): Connection {
@@ -316,6 +318,7 @@ export class SipStreams {
   #forget(connection: Connection): void {
     const { id, farEnd, patience, due } = connection
     clearTimeout(patience)
+    connection.patience = undefined
     clearTimeout(due)
     if (this.#connections.get(id) === connection) this.#connections.delete(id)
     if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
@@ -329,6 +332,13 @@ export class SipStreams {
     }
     socket.write(bytes)
   }
+}
+
+/** Calls `run` with the timer when the time is over and what has come by then is read: this process may have been too busy to do so. */
+function afterReading(ms: number, run: (timer: NodeJS.Timeout) => void): NodeJS.Timeout {
+  // Node reads what the system holds between its timers and its immediates.
+  const timer = setTimeout(() => setImmediate(() => run(timer)), ms)
+  return timer
 }
 
 /** Prefix of the IDs of connections that we have opened. */

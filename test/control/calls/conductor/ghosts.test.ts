@@ -8,9 +8,12 @@ const test = suite('control/calls/conductor/ghosts')
 
 const DIAL = { to: 'sip:bob@192.0.2.1' }
 
+/** Long enough for every answer that is not lost, of a process that gives way to others [ms]. */
+const DEADLINE_MS = 500
+
 /** Media that carries out what it is told, and whose first answer to this command is lost. */
 async function forgetful(name: 'leg.dial' | 'leg.hangup' | 'leg.move', isDone: boolean) {
-  const world = await makeCallsWorld({ deadlineMs: 50 })
+  const world = await makeCallsWorld({ deadlineMs: DEADLINE_MS })
   const { media } = world
   let isLost = false
   media.overrides.set(name, body => {
