@@ -213,19 +213,24 @@ function urlOf(server: string, name: string): string {
   return url.href
 }
 
+/** Another process of the same run may have more migrations, as with a noun of its own, and each goes on using its template. */
+const KEPT_TEMPLATES = 3
+
 /** Makes the template. Its name depends on the content of the migrations, so that a change of them makes a new one. */
 async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
   const name = `${TEST_PREFIX}_template_${digestOfMigrations()}`
   const client = await pool.connect()
   try {
     await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK])
-    const { rows } = await client.query('select datname from pg_database where datname like $1', [
+    // The newest first.
+    const { rows } = await client.query('select datname from pg_database where datname like $1 order by oid desc', [
       `${TEST_PREFIX}_template_%`,
     ])
     if (rows.some(({ datname }) => datname === name)) return name
-    for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`)
     // It has another name until it is complete.
     const draft = `${TEST_PREFIX}_template_draft`
+    for (const old of [draft, ...rows.slice(KEPT_TEMPLATES).map(({ datname }) => datname)])
+      await client.query(`drop database if exists ${old} with (force)`)
     await client.query(`create database ${draft} encoding 'UTF8' template template0`)
     await (await openStore(urlOf(server, draft))).close()
     await client.query(`alter database ${draft} rename to ${name}`)
