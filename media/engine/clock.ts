@@ -10,11 +10,8 @@ const BEHIND_MS = 2
 
 /** After a stall, at most this much is caught up at once; older slots are skipped and counted [slots]. */
 const MAX_CATCH_UP = 5 * SLOTS
-/**
- * If slots were skipped this recently, it is no stall but an overload, in which nothing can be caught up [ms]. Then all that is behind is skipped at once:
- * frames skipped one by one would cut what everybody says into pieces of a frame or two.
- */
-const OVERLOAD_MS = 2000
+/** If more slots in a row than that are behind by more than half of it, it is no stall but an overload, in which nothing is caught up. */
+const FAR_BEHIND_MS = (MAX_CATCH_UP / 2) * SLOT_MS
 
 /** Upper bounds of the counts [ms]. */
 const BOUNDS_MS = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100]
@@ -88,7 +85,8 @@ export class Clock implements EngineClock {
   #immediate: NodeJS.Immediate | undefined
   #next = 0
   #count = 0
-  #skippedAt = Number.NEGATIVE_INFINITY
+  /** How many slots in a row were far behind. */
+  #farBehind = 0
 
   /**
    * @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms]
@@ -143,6 +141,7 @@ export class Clock implements EngineClock {
   #run(): void {
     for (let now = this.#now(); this.running && this.#next <= now; now = this.#now()) {
       this.#leaveOut(now)
+      this.#farBehind = now - this.#next > FAR_BEHIND_MS ? this.#farBehind + 1 : 0
       this.slots++
       this.lateness.add(now - this.#next)
       if (now - this.#next > BEHIND_MS) this.behind++
@@ -155,15 +154,17 @@ export class Clock implements EngineClock {
     if (this.#timer !== undefined) this.#arm()
   }
 
-  /** Skips slots that are too late: whole frames, so that every room keeps its slot and loses the same number. */
+  /**
+   * Skips slots that are too late: whole frames, so that every room keeps its slot and loses the same number. In an overload all that is behind is
+   * skipped at once: frames skipped one by one would cut what everybody says into pieces of a frame or two.
+   */
   #leaveOut(now: number): void {
     const behind = Math.floor((now - this.#next) / SLOT_MS)
     if (behind <= MAX_CATCH_UP) return
-    const isOverload = now - this.#skippedAt < OVERLOAD_MS
+    const isOverload = this.#farBehind > MAX_CATCH_UP
     const missed = isOverload ? wholeFrames(Math.floor, behind) : wholeFrames(Math.ceil, behind - MAX_CATCH_UP)
     this.skipped += missed
     this.#next += missed * SLOT_MS
-    this.#skippedAt = now
   }
 }
 

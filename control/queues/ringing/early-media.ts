@@ -30,10 +30,10 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   if (caller?.step === 'calling') return setLeg(trx, tenant, caller.id, hearing(caller, isHeard))
   // The member who consults, or a flow's caller, waits in the call's room.
   const isTold = ring.purpose === 'consult' || ring.purpose === 'led'
-  if (!isTold || caller === undefined || !isHeard) return
-  follow(trx, ring.call_id, async ({ media }) => {
-    const call = await findCall(trx, tenant, ring.call_id)
-    if (call === undefined || isFailure(await media.request('leg.move', into(leg.id, ownRoom(call))))) return
+  const call = isTold && isHeard ? await findCall(trx, tenant, ring.call_id) : undefined
+  if (call === undefined || caller === undefined) return
+  follow(trx, call.id, async ({ media }) => {
+    if (isFailure(await media.request('leg.move', into(leg.id, ownRoom(call))))) return
     if (ring.purpose === 'led') await media.request('leg.stop_play', { legId: caller.id })
   })
 }

@@ -80,8 +80,12 @@ test('a far end that sends early media and refuses at once cuts off nothing that
   await callOf(world, 'part_1')
   const { legId: rung } = await media.command('leg.dial')
   await until(() => media.sent('leg.play').some(({ loop }) => loop))
+  // The refusal comes while the early media is being led to the caller.
+  media.overrides.set('leg.move', ({ legId }) => {
+    if (legId === rung) media.hangUp(rung, 'busy', 486)
+    return undefined
+  })
   media.emit('leg.early_media', { legId: rung, isHeard: true })
-  media.hangUp(rung, 'busy', 486)
   await until(() => !media.legs.has('part_1'))
   await media.committed()
   assert.ok(media.sent('leg.move').some(({ legId }) => legId === rung))
