@@ -70,6 +70,9 @@ export function runFrame(subject: Subject, phones: Phones, frame: number, isCold
   for (const { meter } of subject.meters) meter.next()
 }
 
+/** In which its room is mixed, and its packets are received. */
+const slotOf = (leg: number, { roomSize }: Plan): number => Math.floor(leg / roomSize) % SLOTS
+
 function mix(rooms: readonly Room[], slot: number, now: number): void {
   for (let room = slot; room < rooms.length; room += SLOTS) rooms[room]!.tick(now)
 }
@@ -87,7 +90,8 @@ export class Dry implements Subject {
   readonly #legs: RtpLeg[]
   readonly #rooms: Room[]
   readonly #packets: Uint8Array[]
-  readonly #given: number[] = []
+  /** By slot. */
+  readonly #given: number[][] = Array.from({ length: SLOTS }, () => [])
   sent = 0
   /** Packets to the legs are lost. */
   isDeaf = false
@@ -108,16 +112,15 @@ export class Dry implements Subject {
     if (this.isDeaf) return
     if (this.#packets[leg]!.length !== packet.length) this.#packets[leg] = packet.slice()
     else this.#packets[leg]!.set(packet)
-    this.#given.push(leg)
+    this.#given[slotOf(leg, this.plan)]!.push(leg)
   }
 
   slot(slot: number, now: number): void {
+    const given = this.#given[slot]!
     this.#receive.begin()
-    for (const leg of this.#given) {
-      this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, DRY_PORT, now - AGE_MS)
-    }
+    for (const leg of given) this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, DRY_PORT, now - AGE_MS)
     this.#receive.end()
-    this.#given.length = 0
+    given.length = 0
     if (this.isStalled) return
     this.#tick.begin()
     mix(this.#rooms, slot, now)
@@ -252,6 +255,7 @@ export class Native implements Subject {
       return opened
     })
     this.#rooms = openRooms(legs, roomSize)
+    for (const [leg, socket] of sockets.entries()) socket.follow(slotOf(leg, plan))
   }
 
   give(leg: number, packet: Uint8Array): void {
@@ -261,7 +265,7 @@ export class Native implements Subject {
   slot(slot: number, now: number): void {
     this.#now = now
     this.#poll.begin()
-    this.#datagrams.poll()
+    this.#datagrams.poll(slot)
     this.#poll.end()
     this.#tick.begin()
     this.#datagrams.outgoing.isHeld = true

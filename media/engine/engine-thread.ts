@@ -50,7 +50,7 @@ const { datagrams, problem } = await chooseDatagrams(config.rtpSockets, new OwnD
 const now = (): number => performance.now()
 const clock = new Clock(
   (slot, deadline) => {
-    datagrams.poll()
+    datagrams.poll(slot)
     datagrams.sendTogether(() => engine.tick(slot, deadline))
   },
   now,

@@ -31,6 +31,8 @@ export interface Place {
  * it is mixed soon after most of them have arrived. It moves rarely (soon after somebody entered or left, otherwise at most once a minute): to an earlier
  * time if everybody's packets are still there by then, and otherwise to a later one. One frame comes some milliseconds early or late, and no sample is
  * skipped or repeated. A room on several threads moves where nobody speaks.
+ *
+ * Packets of a member are fetched in the slot of its room: what they are about is in the CPU's caches when it is mixed, and is out of them a slot later.
  */
 export class RoomSlots {
   /** For each slot a list that is replaced, not changed: while it is iterated, rooms may open and close. */
@@ -61,6 +63,13 @@ export class RoomSlots {
     this.#rooms--
   }
 
+  /** Its members have changed, or whether their packets are relayed. */
+  follow(room: Room): void {
+    const slot = this.bySlot.findIndex(places => places.some(place => place.room === room))
+    const own = slot < 0 || room.isPassing ? null : slot
+    for (const leg of room.legs) leg.follow(own)
+  }
+
   /** After a tick of a room whose `lookAt` has come, or whose members are others: it may move to another slot. */
   look(slot: number, place: Place, now: number): void {
     if (place.room.legs.length !== place.members) {
@@ -85,6 +94,7 @@ export class RoomSlots {
 
   #put(slot: number, place: Place): void {
     this.bySlot[slot] = [...this.bySlot[slot]!, place]
+    this.follow(place.room)
   }
 
   /** By how many slots the room should move; 0: it stays. */

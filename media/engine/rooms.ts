@@ -144,6 +144,7 @@ export class Rooms {
   #sitDown(member: Seated, room: Room, spec: RoomSpec): void {
     const { leg } = member
     room.legs.push(leg)
+    this.#slots.follow(room)
     leg.hearsRoom = false
     member.room = room
     if (leg instanceof GuestLeg) leg.comeIn(room)
@@ -165,7 +166,7 @@ export class Rooms {
     this.#words.set(room, new SaidWords(this.#options.now, told))
     this.#rooms.set(spec.roomId, room)
     this.#openedMs.set(spec.roomId, this.#options.now())
-    room.passing = isOn => this.#passes(isOn)
+    room.passing = isOn => this.#passes(room, isOn)
     this.#schedule(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
     // Its capture begins with the first sample. What fails here is reported when it is requested again.
@@ -178,7 +179,8 @@ export class Rooms {
     return kind === 'conference' ? this.#options.emit : this.#options.emitOwn
   }
 
-  #passes(isOn: boolean): void {
+  #passes(room: Room, isOn: boolean): void {
+    this.#slots.follow(room)
     this.#passing += isOn ? 1 : -1
     if (this.#passing === (isOn ? 1 : 0)) this.#options.attend?.(isOn)
   }
@@ -204,6 +206,7 @@ export class Rooms {
     if (room === null) return
     this.#options.sinks().leave(member)
     room.legs.splice(room.legs.indexOf(leg), 1)
+    leg.follow(null)
     member.room = null
     if (leg instanceof GuestLeg) leg.goOut()
     this.#options.sounds.moved(member)

@@ -235,6 +235,10 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   // ------------------------------------------------------------------ received
 
+  override follow(slot: number | null): void {
+    this.#plain.follow?.(slot)
+  }
+
   /** A datagram on the RTP port. */
   rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
     const media = this.#media

@@ -152,6 +152,8 @@ export abstract class Leg {
   }
   /** Received datagrams that were not valid packets. */
   abstract get packetsRefused(): number
+  /** It is pulled in this slot of the clock only, so its packets are needed no sooner; null: they are, as they come. */
+  follow(_slot: number | null): void {}
   /** The party's next frame; null: it is silent. Borrowed until the next call. */
   protected abstract receive(now: number): Frame | null
   /**

@@ -113,6 +113,11 @@ export class Room {
     this.#pause = pause !== null && isEachOwn ? { ...pause, isEachOwn } : pause
   }
 
+  /** Packets are relayed between its two members as they come. */
+  get isPassing(): boolean {
+    return this.#passThrough.isOn
+  }
+
   get full(): boolean {
     return this.legs.length >= this.spec.maxMembers
   }

@@ -30,6 +30,8 @@ export class RtpSocket implements PacketOut {
     // Nothing of ours is between a packet and its socket.
     this.sendRtp = rtp.send.bind(rtp)
     this.sendRtcp = rtcp.send.bind(rtcp)
+    // Reports are in no hurry: to look for them once per frame is enough.
+    rtcp.follow(0)
   }
 
   /** Opens a pair on `host`, or null when the pool is exhausted. */
@@ -50,6 +52,11 @@ export class RtpSocket implements PacketOut {
   listen(receiver: RtpReceiver, broke: (error: unknown) => void): void {
     this.#rtp.listen(receiver.rtp.bind(receiver), broke)
     this.#rtcp.listen(receiver.rtcp.bind(receiver), broke)
+  }
+
+  /** Packets come with the polls of this slot of the clock; null: with each. */
+  follow(slot: number | null): void {
+    this.#rtp.follow(slot)
   }
 
   close(): void {

@@ -32,6 +32,8 @@ export class FarEnd {
   readonly received = new Received()
   readonly speaker: Speaker
   receiver: RtpReceiver | null = null
+  /** The slot with whose polls packets of its leg come; null: with each. */
+  slot: number | null = null
   closed = false
 
   constructor(host: string, now: () => number) {
@@ -200,6 +202,9 @@ export const socketOf = (farEnd: FarEnd): LegSocket => ({
   sendRtcp: () => {},
   listen: receiver => {
     farEnd.receiver = receiver
+  },
+  follow: slot => {
+    farEnd.slot = slot
   },
   close: () => {
     farEnd.closed = true

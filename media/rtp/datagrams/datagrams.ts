@@ -9,6 +9,8 @@ export interface DatagramSocket {
   listen(take: TakeDatagram, broke: (error: unknown) => void): void
   /** Sends the first `length` bytes of `packet`. `host` is an address, never a name. */
   send(packet: Uint8Array, length: number, host: string, port: number): void
+  /** Delivers with the polls of this slot only, in which its datagrams are needed; null, as at first: with each. No effect where no poll delivers. */
+  follow(slot: number | null): void
   close(): void
 }
 
@@ -44,10 +46,11 @@ export interface Datagrams {
   readonly sendErrors: number
   /** Null: the address is in use, or not ours. */
   bind(host: string, port: number): Promise<DatagramSocket | null>
-  /** Delivers what has arrived so far, if that does not happen automatically. */
-  poll(): void
+  /** Delivers what has arrived so far, if that does not happen automatically. @param slot not at sockets that follow another one; absent: at all */
+  poll(slot?: number): void
   /**
-   * Delivers each datagram as it arrives from now on; null: only with the polls. No effect on sockets that deliver automatically.
+   * Delivers each datagram as it arrives from now on, except at sockets that follow a slot; null: only with the polls. No effect on sockets that
+   * deliver automatically.
    *
    * @param turn does what is due now, and returns the time until more is due [ms]: the thread sleeps meanwhile, except for datagrams
    */

@@ -26,6 +26,7 @@ export const EAGAIN = 11
 /** The socket option, and the type of its control message (socket(7)). */
 export const SO_TIMESTAMPNS = 35
 const EPOLL_CTL_ADD = 1
+const EPOLL_CTL_DEL = 2
 /** Number of the system call, the same on every machine. */
 const IO_URING_SETUP = 425
 const EPOLLIN = 1
@@ -214,6 +215,10 @@ export class Libc {
     view.setUint32(EVENT.data, data, true)
     view.setUint32(EVENT.data + 4, 0, true)
     return this.#epollCtl(epoll, EPOLL_CTL_ADD, fd, address) === 0
+  }
+
+  unwatch(epoll: number, fd: number): void {
+    this.#epollCtl(epoll, EPOLL_CTL_DEL, fd, 0)
   }
 
   /** Writes the 4 or 16 bytes of an address at byte `at`; false: it is not of this family. */

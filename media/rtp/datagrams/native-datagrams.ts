@@ -33,7 +33,11 @@ export class NativeDatagrams implements Datagrams {
   readonly #incoming: Incoming
   /** Of each fetched datagram. */
   readonly #receivers: NativeSocket[] = []
-  readonly #epoll: number
+  /** Sockets at which every poll looks, and by slot those at which only its polls do. */
+  readonly #always: Watch
+  readonly #bySlot: Watch[] = []
+  /** Where each socket is. */
+  readonly #watches: Watch[] = []
   readonly #events = new SharedMemory(MAX_EVENTS * EVENT.bytes)
   readonly #wall = new SharedMemory(16)
   readonly #wallWords = new Int32Array(this.#wall.bytes.buffer)
@@ -53,8 +57,8 @@ export class NativeDatagrams implements Datagrams {
     const libc = new Libc(own)
     this.libc = libc
     this.calls = calls
-    this.#epoll = libc.epoll()
-    this.#sleep = libc.sleeper(this.#epoll)
+    this.#always = { epoll: libc.epoll(), sockets: 0 }
+    this.#sleep = libc.sleeper(this.#always.epoll)
     this.#rest = libc.sleeper(-1)
     const open: OpenCalls = (kind, headers) =>
       calls === 'ring' ? RingCalls.open(libc, kind, headers) : new SingleCalls(libc, kind, headers)
@@ -78,20 +82,41 @@ export class NativeDatagrams implements Datagrams {
       return nodeDatagrams.bind(host, port)
     }
     const number = this.#freeNumbers.pop() ?? this.#sockets.length
-    if (!socket.bind() || !this.libc.watch(this.#epoll, fd, number)) {
+    if (!socket.bind() || !this.libc.watch(this.#always.epoll, fd, number)) {
       this.#sockets[number] = null
       this.#freeNumbers.push(number)
       this.libc.close(fd)
       return null
     }
     this.#sockets[number] = socket
+    this.#watches[number] = this.#always
+    this.#always.sockets++
     socket.forget = () => this.#forget(number)
+    socket.moved = slot => this.#follow(socket, number, slot)
     this.#idle ??= setInterval(() => this.#pollIdle(), IDLE_POLL_MS)
     return socket
   }
 
+  #follow(socket: NativeSocket, number: number, slot: number | null): void {
+    const from = this.#watches[number]!
+    const to = slot === null ? this.#always : this.#watchOf(slot)
+    // If the system has no room for it there, it stays where it is.
+    if (to === from || !this.libc.watch(to.epoll, socket.fd, number)) return
+    this.libc.unwatch(from.epoll, socket.fd)
+    this.#watches[number] = to
+    from.sockets--
+    to.sockets++
+  }
+
+  /** Opened when a socket first follows the slot. */
+  #watchOf(slot: number): Watch {
+    while (this.#bySlot.length <= slot) this.#bySlot.push({ epoll: this.libc.epoll(), sockets: 0 })
+    return this.#bySlot[slot]!
+  }
+
   #forget(number: number): void {
     this.#sockets[number] = null
+    this.#watches[number]!.sockets--
     this.#freeNumbers.push(number)
     if (this.#freeNumbers.length < this.#sockets.length) return
     clearInterval(this.#idle)
@@ -102,17 +127,19 @@ export class NativeDatagrams implements Datagrams {
     if (performance.now() - this.#polledAt >= IDLE_POLL_MS) this.poll()
   }
 
-  poll(): void {
-    for (let look = 0; look < MAX_LOOKS; look++) if (!this.#look()) return
+  poll(slot?: number): void {
+    for (let look = 0; look < MAX_LOOKS; look++) if (!this.#look(slot ?? 'all')) return
   }
 
-  /** Delivers one datagram of each readable socket; false: there is none. */
-  #look(): boolean {
-    const count = this.libc.epollWait(this.#epoll, this.#events.address, MAX_EVENTS, 0)
+  /** Delivers one datagram of each readable socket that follows no slot, or one of these; false: there is none. */
+  #look(slots: number | 'all' | 'none'): boolean {
+    let count = this.#readable(this.#always, 0)
+    if (slots === 'all') for (const watch of this.#bySlot) count = this.#readable(watch, count)
+    else if (slots !== 'none' && slots < this.#bySlot.length) count = this.#readable(this.#bySlot[slots]!, count)
     if (count > 0) this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
     // The last of the clocks to be read: if the thread is preempted before it, a datagram seems later than it was, never earlier.
     this.#polledAt = performance.now()
-    if (count <= 0) return false
+    if (count === 0) return false
     for (let i = 0; i < count; i++) {
       const socket = this.#sockets[this.#events.view.getUint32(i * EVENT.bytes + EVENT.data, true)]!
       // Null: closed while an earlier datagram of this round was handled.
@@ -120,6 +147,14 @@ export class NativeDatagrams implements Datagrams {
     }
     this.#handOver()
     return true
+  }
+
+  /** Adds the events of readable sockets to those before. @returns how many there are now */
+  #readable({ epoll, sockets }: Watch, before: number): number {
+    if (sockets === 0 || before === MAX_EVENTS) return before
+    const { address } = this.#events
+    const found = this.libc.epollWait(epoll, address + before * EVENT.bytes, MAX_EVENTS - before, 0)
+    return before + Math.max(0, found)
   }
 
   attend(turn: (() => number) | null): void {
@@ -136,7 +171,7 @@ export class NativeDatagrams implements Datagrams {
       const dueMs = Math.max(turn(), LEAST_SLEEP_MS)
       if (this.#isBusy) this.#rest(Math.min(dueMs, TOGETHER_MS))
       else this.#sleep(Math.min(dueMs, TURN_MS))
-      this.#isBusy = this.#look()
+      this.#isBusy = this.#look('none')
     } while (performance.now() < end && this.#attending === attending)
   }
 
@@ -176,6 +211,12 @@ export class NativeDatagrams implements Datagrams {
       connections.flush()
     }
   }
+}
+
+/** Sockets that are looked at together, by one `epoll_wait`. */
+interface Watch {
+  readonly epoll: number
+  sockets: number
 }
 
 /** Fetched one after the other before any is delivered: alternating between kernel and our code would defeat the cache. */

@@ -15,6 +15,7 @@ import {
 /** One of the sockets of `NativeDatagrams`. */
 export class NativeSocket implements DatagramSocket {
   forget: () => void = () => {}
+  moved: (slot: number | null) => void = () => {}
   readonly fd: number
   readonly family: Family
   readonly sockaddrBytes: number
@@ -98,6 +99,10 @@ export class NativeSocket implements DatagramSocket {
     this.#toHost = host
     this.#toPort = port
     return true
+  }
+
+  follow(slot: number | null): void {
+    if (!this.#isClosed) this.moved(slot)
   }
 
   close(): void {

@@ -44,6 +44,8 @@ class NodeSocket implements DatagramSocket {
     else this.#socket.send(packet, 0, length, port, host)
   }
 
+  follow(): void {}
+
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

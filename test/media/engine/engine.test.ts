@@ -47,6 +47,31 @@ test('a room opens with its first member and is gone with the last, and the cloc
   assert.equal(names(), ['room.opened', 'leg.joined', 'leg.joined', 'leg.left', 'leg.left', 'room.closed'])
 })
 
+test('packets of a member come with the slot of its room, of two who are relayed as they are sent, and of who has left too', async () => {
+  const talk = (parties: Awaited<ReturnType<TestEngine['join']>>[]): void =>
+    engine.run(70, tick => {
+      for (const { speaker } of parties) speaker.speak(toneFrame(415, tick), engine.now)
+    })
+  const room = (roomId: string) => ({ kind: 'call' as const, roomId })
+  const [a, b] = [await engine.join('part_a', room('call_one')), await engine.join('part_bb', room('call_one'))]
+  const c = await engine.join('part_ccc', room('call_other'))
+  assert.is(a.slot, b.slot)
+  assert.ok(a.slot !== null && c.slot !== null && a.slot !== c.slot, `${a.slot} ${c.slot}`)
+  talk([a, b, c])
+  assert.equal([a.slot, b.slot], [null, null])
+  const other = { chimes: false, musicWhenAlone: false, maxMembers: 9, ...room('call_other') }
+  engine.engine.do('leg.move', { legId: 'part_a', room: other, mustExist: true, muted: false })
+  talk([a, b, c])
+  assert.is(b.slot === null, false)
+  // They are two again.
+  assert.equal([a.slot, c.slot], [null, null])
+  engine.engine.do('leg.update', { legId: 'part_a', muted: true })
+  talk([a, c])
+  assert.ok(a.slot !== null && a.slot === c.slot, `${a.slot} ${c.slot}`)
+  engine.engine.do('leg.close', { legId: 'part_a' })
+  assert.is(a.slot, null)
+})
+
 test('with chimes who is in the room hears two rising notes when somebody joins and two falling ones when he leaves; without, nothing', async () => {
   const [LOW_HZ, HIGH_HZ] = [587, 880]
   for (const chimes of [true, false]) {

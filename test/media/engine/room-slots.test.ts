@@ -153,12 +153,15 @@ test('frames that our clock has left out are missing in the timestamps too: nobo
   assert.equal(listener.payloads.at(-1), said)
 })
 
-test('rooms do not crowd into one slot', () => {
+test('rooms do not crowd into one slot, and packets are fetched in the slot of their room', () => {
   const slots = new RoomSlots()
+  const followed: number[] = []
   const rooms = Array.from({ length: 40 }, (_, i) => {
     const room = new Room({ roomId: `${i}`, kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
     slots.add(room, 0)
-    Object.defineProperty(room, 'legs', { value: [{ spareMs: 2.5 + SLOT_MS * (3 - (i % 4)), enoughMs: 2 }] })
+    Object.defineProperty(room, 'legs', {
+      value: [{ spareMs: 2.5 + SLOT_MS * (3 - (i % 4)), enoughMs: 2, follow: (slot: number) => (followed[i] = slot) }],
+    })
     return room
   })
   const bySlot = (now: number): number[] =>
@@ -171,6 +174,11 @@ test('rooms do not crowd into one slot', () => {
   const counts = bySlot(10_000)
   assert.is(counts[0]! + counts[1]! + counts[2]! + counts[3]!, 40)
   assert.ok(Math.max(...counts) <= 25, counts.join())
+  for (const [i, room] of rooms.entries()) {
+    // The first slots of all are known to nobody: they came before there was a member.
+    if (followed[i] !== undefined) assert.ok(slots.bySlot[followed[i]!]!.some(place => place.room === room))
+  }
+  assert.ok(followed.filter(slot => slot !== undefined).length > 10)
   for (const room of rooms) slots.remove(room)
   assert.equal(bySlot(20_000), [0, 0, 0, 0])
 })

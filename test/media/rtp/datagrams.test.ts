@@ -147,6 +147,42 @@ for (const [way, datagrams] of ways) {
     },
   )
 
+  test(
+    name('what follows a slot comes with the polls of that slot, or of all, and later with each again'),
+    async () => {
+      const [a, b, c] = [
+        await listener(datagrams, '127.0.0.1'),
+        await listener(datagrams, '127.0.0.1'),
+        await listener(datagrams, '127.0.0.1'),
+      ]
+      const said = async (poll: () => void): Promise<number[]> => {
+        const before = [b, c].map(({ came }) => came.length)
+        for (const { port } of [b, c]) a.socket.send(bytesOf('hello'), 5, '127.0.0.1', port)
+        const limit = performance.now() + 2000
+        // Both come the same way, so that whoever is left out would have been there.
+        while (c.came.length === before[1]! && performance.now() < limit) {
+          poll()
+          await sleep(1)
+        }
+        return [b, c].map(({ came }, n) => came.length - before[n]!)
+      }
+      const held = kind === 'node' ? 1 : 0
+      b.socket.follow(2)
+      assert.equal(await said(() => datagrams.poll(1)), [held, 1])
+      await until(datagrams, () => b.came.length === 1)
+      assert.equal(await said(() => datagrams.poll(2)), [1, 1])
+      b.socket.follow(3)
+      assert.equal(await said(() => datagrams.poll(2)), [held, 1])
+      datagrams.poll(3)
+      assert.is(b.came.length, 3)
+      b.socket.follow(null)
+      assert.equal(await said(() => datagrams.poll(0)), [1, 1])
+      for (const { socket } of [a, b, c]) socket.close()
+      // Its number may be another one's by now.
+      b.socket.follow(1)
+    },
+  )
+
   test(name('senders who take turns are each known by their own address, and packets keep their order'), async () => {
     const [a, b, c] = [
       await listener(datagrams, '127.0.0.1'),
