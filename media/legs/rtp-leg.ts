@@ -150,7 +150,10 @@ export class RtpLeg extends Leg implements PacketTaker {
   faxes(now: number): FaxWay {
     const audio = this.#codecs.audio
     if (this.#fax === null && audio !== null) this.#sendPacket(audio, audio.flush())
-    this.#fax ??= new FaxWay(this.#plain, now)
+    if (this.#fax === null) {
+      this.#fax = new FaxWay(this.#plain, now)
+      this.follow(null)
+    }
     return this.#fax
   }
 
@@ -235,8 +238,9 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   // ------------------------------------------------------------------ received
 
+  /** A fax is passed on as it comes. */
   override follow(slot: number | null): void {
-    this.#plain.follow?.(slot)
+    this.#plain.follow?.(this.#fax === null ? slot : null)
   }
 
   /** A datagram on the RTP port. */
