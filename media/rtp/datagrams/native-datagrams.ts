@@ -9,8 +9,8 @@ import { RingCalls } from './ring-calls.ts'
 
 /** Maximum number of sockets per `epoll_wait`. */
 const MAX_EVENTS = 1024
-/** Rounds per poll: a flooded port is limited to this many datagrams, and the system drops the rest. */
-const MAX_LOOKS = 64
+/** Rounds per poll: a flooded port is limited to this many datagrams, about what the system keeps for a port that is polled once per frame. */
+const MAX_LOOKS = 256
 /** Polling interval while no clock polls: sockets without a room [ms]. */
 const IDLE_POLL_MS = 20
 /** Maximum time for which attending to datagrams blocks the rest of the thread, and minimum sleep [ms]. */
