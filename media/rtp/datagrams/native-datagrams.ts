@@ -9,8 +9,8 @@ import { RingCalls } from './ring-calls.ts'
 
 /** Maximum number of sockets per `epoll_wait`. */
 const MAX_EVENTS = 1024
-/** Rounds per poll: a flooded port is limited to this many datagrams, about what the system keeps for a port that is polled once per frame. */
-const MAX_LOOKS = 256
+/** Rounds per poll: a flooded port is limited to this many datagrams, and the system drops the rest. A port that follows a slot is polled less often. */
+const MAX_LOOKS = { always: 64, bySlot: 256 }
 /** Polling interval while no clock polls: sockets without a room [ms]. */
 const IDLE_POLL_MS = 20
 /** Maximum time for which attending to datagrams blocks the rest of the thread, and minimum sleep [ms]. */
@@ -128,12 +128,12 @@ export class NativeDatagrams implements Datagrams {
   }
 
   poll(slot?: number): void {
-    for (let look = 0; look < MAX_LOOKS; look++) if (!this.#look(slot ?? 'all')) return
+    for (let look = 0; look < MAX_LOOKS.bySlot; look++) if (!this.#look(slot ?? 'all', look < MAX_LOOKS.always)) return
   }
 
   /** Delivers one datagram of each readable socket that follows no slot, or one of these; false: there is none. */
-  #look(slots: number | 'all' | 'none'): boolean {
-    let count = this.#readable(this.#always, 0)
+  #look(slots: number | 'all' | 'none', isAlways = true): boolean {
+    let count = isAlways ? this.#readable(this.#always, 0) : 0
     if (slots === 'all') for (const watch of this.#bySlot) count = this.#readable(watch, count)
     else if (slots !== 'none' && slots < this.#bySlot.length) count = this.#readable(this.#bySlot[slots]!, count)
     if (count > 0) this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)

@@ -177,9 +177,17 @@ for (const [way, datagrams] of ways) {
       assert.is(b.came.length, 3)
       b.socket.follow(null)
       assert.equal(await said(() => datagrams.poll(0)), [1, 1])
-      for (const { socket } of [a, b, c]) socket.close()
-      // Its number may be another one's by now.
-      b.socket.follow(1)
+      c.socket.close()
+      // Its descriptor and its number are the next one's.
+      const d = await listener(datagrams, '127.0.0.1')
+      c.socket.follow(1)
+      a.socket.send(bytesOf('hello'), 5, '127.0.0.1', d.port)
+      for (let i = 0; i < 500 && d.came.length === 0; i++) {
+        datagrams.poll(0)
+        await sleep(1)
+      }
+      assert.is(d.came.length, 1)
+      for (const { socket } of [a, b, d]) socket.close()
     },
   )
 
