@@ -42,13 +42,13 @@ const MAX_HOLE = 4 * LEG_SAMPLES
 
 /** Looks for tones in a stream, in the order of arrival. */
 export interface StreamListener {
-  isListening(): boolean
+  readonly hearsStream: boolean
   /**
    * 20 ms of it that may belong to a tone, and what came before; borrowed until the call returns.
    *
    * @returns whether a tone may have begun: then it hears the next frame too, whatever that is
    */
-  hear(frame: Frame, past: Past, now: number): boolean
+  hearStream(frame: Frame, past: Past, now: number): boolean
 }
 
 /** G.711: packets of octets, one sample each. The far end may switch between the laws, by itself or by agreement. */
@@ -63,8 +63,11 @@ export class LawAudio implements WireAudio, FrameMaker {
   readonly #packetizer: Packetizer
   readonly #playout: Playout
   readonly #plc = new Plc()
+  readonly #listener: StreamListener
   readonly #ear: LawEar
   readonly #meanings = uint8Array(128)
+  /** The payload type that nearly every packet has: this law. */
+  #usual = -1
   #law: G711
   #receivePayloadTypes: readonly number[] = []
   #stragglersUntil = Number.NEGATIVE_INFINITY
@@ -72,6 +75,7 @@ export class LawAudio implements WireAudio, FrameMaker {
 
   constructor(sender: RtpSender, codec: LawName, listener: StreamListener) {
     this.#law = LAWS[codec]
+    this.#listener = listener
     this.#ear = new LawEar(listener)
     this.#packetizer = new Packetizer(sender)
     this.jitter = new JitterBuffer({ frameBytes: LEG_SAMPLES, frameMs: FRAME_MS, silenceByte: this.#law.silence })
@@ -112,10 +116,12 @@ export class LawAudio implements WireAudio, FrameMaker {
     for (const type of media.otherPayloadTypes ?? []) meanings[type] = OTHER_LAW
     for (const type of media.receivePayloadTypes) meanings[type] = THIS_LAW
     this.#receivePayloadTypes = media.receivePayloadTypes
+    this.#usual = media.receivePayloadTypes[0] ?? -1
     return true
   }
 
   carries(payloadType: number, now: number): boolean {
+    if (payloadType === this.#usual) return true
     const meaning = this.#meanings[payloadType]!
     return meaning !== NOTHING && (meaning !== STRAGGLER || now < this.#stragglersUntil)
   }
@@ -132,9 +138,10 @@ export class LawAudio implements WireAudio, FrameMaker {
 
   hear(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
     const { payloadType, sequence, payloadOffset, payloadLength } = packet
-    if (this.#meanings[payloadType] !== THIS_LAW) recode(OCTETS[this.#law.name], bytes, payloadOffset, payloadLength)
-    const { isListening } = this.#ear
-    if (isListening) this.#ear.push(this.#law, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+    if (payloadType !== this.#usual && this.#meanings[payloadType] !== THIS_LAW)
+      recode(OCTETS[this.#law.name], bytes, payloadOffset, payloadLength)
+    if (this.#listener.hearsStream)
+      this.#ear.push(this.#law, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
   }
 
   handOver(take: (octets: Uint8Array) => void): boolean {
@@ -266,10 +273,6 @@ class LawEar implements Past {
     this.#listener = listener
   }
 
-  get isListening(): boolean {
-    return this.#listener.isListening()
-  }
-
   /** Takes a packet of `law`. @param timestamp in samples */
   push(
     law: G711,
@@ -364,7 +367,7 @@ class LawEar implements Past {
     law.decodeOut(LEG_SAMPLES)
     if (!this.#isTone && !mayBeTone()) return
     this.#decode(law, place, HEARD)
-    this.#isTone = this.#listener.hear(HEARD, this, now)
+    this.#isTone = this.#listener.hearStream(HEARD, this, now)
   }
 
   #hearMended({ played, plc }: Mended, law: G711, now: number): void {
@@ -404,7 +407,7 @@ class LawEar implements Past {
 
   #tell(frame: Frame, now: number): void {
     if (!this.#isTone) copy(FRAME_OUT, frame)
-    if (this.#isTone || mayBeTone()) this.#isTone = this.#listener.hear(frame, this, now)
+    if (this.#isTone || mayBeTone()) this.#isTone = this.#listener.hearStream(frame, this, now)
   }
 
   /** What came before the frame that is heard, oldest first. */

@@ -1,18 +1,13 @@
 import { isLaw } from '../../codecs/g711.ts'
 import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { RtpSender } from '../rtp/rtp.ts'
-import { FormerAudio } from './former-audio.ts'
 import { LawAudio, type StreamListener } from './law-audio.ts'
 import type { LegMedia } from './leg-media.ts'
 import { PacketAudio, packetCodec } from './packet-audio.ts'
 import type { WireAudio } from './wire-audio.ts'
 
-/** What codes a leg's audio: the codec that was agreed on last, and the one before it while that is still heard. */
+/** Makes what codes a leg's audio. */
 export class LegCodecs {
-  /** Null: nothing is agreed on. */
-  audio: WireAudio | null = null
-  /** Audio of the previous codec that is still heard; null: none. */
-  former: FormerAudio | null = null
   readonly #sender: RtpSender
   readonly #ear: StreamListener
   #opus: OpusCodec | null = null
@@ -39,20 +34,7 @@ export class LegCodecs {
     return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
   }
 
-  /** From now on this one codes the audio. What comes of the one before is heard until the end. */
-  begin(audio: WireAudio, now: number): void {
-    this.former = this.audio === null ? null : new FormerAudio(this.audio, now)
-    this.audio = audio
-  }
-
-  leaveAlone(): void {
-    this.audio?.leaveAlone?.()
-    this.former?.audio.leaveAlone?.()
-  }
-
   close(): void {
-    this.audio = null
-    this.former = null
     this.#opus?.close()
   }
 }

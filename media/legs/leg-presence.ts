@@ -12,7 +12,9 @@ const FLOWING_MS = 1000
 export class LegPresence {
   /** Arrival of its last packet [ms], written by the owner. */
   lastPacketAt = Number.POSITIVE_INFINITY
-  readonly oneWay = new OneWayWatch()
+  /** Arrival of its last packet of audio or of a key [ms], written by the owner. What follows from it is found out on demand. */
+  heardAt = Number.NEGATIVE_INFINITY
+  readonly #oneWay = new OneWayWatch()
   /** When its early media could begin; null: the call is answered, or it has none yet. */
   #earlySince: number | null = null
   #isEarlyTold = false
@@ -29,14 +31,30 @@ export class LegPresence {
     this.#isExpected = direction === 'sendrecv'
     if (!isEarly) this.#earlySince = null
     else this.#earlySince ??= now
-    if (this.#isExpected && !wasExpected && !isEarly) this.oneWay.expect(now)
+    if (this.#isExpected && !wasExpected && !isEarly) this.#watch.expect(now)
     this.lastPacketAt = now
   }
 
   /** It sends no audio, and is not expected to. */
   isElsewhere(at: number): void {
     this.lastPacketAt = at
-    this.oneWay.heardAt = at
+    this.heardAt = at
+  }
+
+  /** A packet marked the beginning of a talkspurt. */
+  begins(now: number): void {
+    this.#watch.begins(now)
+    this.heardAt = now
+  }
+
+  /** It announced silence. */
+  fellSilent(): void {
+    this.#watch.fellSilent()
+  }
+
+  get #watch(): OneWayWatch {
+    this.#oneWay.heardAt = this.heardAt
+    return this.#oneWay
   }
 
   isFlowing(now: number): boolean {
@@ -57,14 +75,14 @@ export class LegPresence {
     const since = Math.max(this.lastPacketAt, this.#goneAt, checkedAt ?? 0)
     const isTimedOut = now - since > (checkedAt === null ? RTP_TIMEOUT_MS : PAGE_TIMEOUT_MS)
     if (isTimedOut) this.#goneAt = now
-    const isOneWay = this.#isExpected && this.oneWay.isDue(now)
+    const isOneWay = this.#isExpected && this.#watch.isDue(now)
     return isTimedOut || isOneWay ? { isTimedOut, isOneWay } : null
   }
 
   /** Whether early media has begun; true once. */
   isEarlyHeard(): boolean {
     const since = this.#earlySince
-    if (!this.#listened || since === null || this.#isEarlyTold || this.oneWay.heardAt < since) return false
+    if (!this.#listened || since === null || this.#isEarlyTold || this.heardAt < since) return false
     this.#isEarlyTold = true
     return true
   }

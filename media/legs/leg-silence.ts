@@ -30,6 +30,11 @@ export class LegSilence {
     this.#isEnding ||= ((sequence - this.#sequence) & 0xffff) < 0x8000
   }
 
+  /** Another source. */
+  end(): void {
+    this.isOn = false
+  }
+
   /** @param frame the party's audio for this tick, null: none @returns what others hear of it */
   hear(frame: Frame | null): Frame {
     this.isHeard = frame === null

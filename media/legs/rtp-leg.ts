@@ -15,12 +15,14 @@ import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender, type StreamSt
 import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { AwaitedMix, type Speaker } from './awaited-mix.ts'
 import { FaxWay } from './fax-way.ts'
+import { FormerAudio } from './former-audio.ts'
 import type { StreamListener } from './law-audio.ts'
 import { LegCodecs } from './leg-codecs.ts'
 import { LegEncryption } from './leg-encryption.ts'
 import { LegKeys } from './leg-keys.ts'
 import type { LegMedia } from './leg-media.ts'
 import { LegPresence } from './leg-presence.ts'
+import type { HeardFrames } from './leg-quality.ts'
 import { LegReports } from './leg-reports.ts'
 import { LegRtcp } from './leg-rtcp.ts'
 import { LegSilence } from './leg-silence.ts'
@@ -38,44 +40,56 @@ const PAUSE_MS = 200
 const received = new RtpPacket()
 
 /** A party on RTP: its codec, jitter buffer, address latch and keys end here. Pure: packets and the time are arguments. */
-export class RtpLeg extends Leg implements PacketTaker {
+export class RtpLeg extends Leg implements PacketTaker, StreamListener {
+  // What each packet and each tick asks for comes first: see `Leg`.
+
+  /** What codes its audio; null: nothing is agreed on. */
+  #audio: WireAudio | null = null
+  /** Audio of the previous codec that is still heard; null: none. */
+  #former: FormerAudio | null = null
+  #media: LegMedia | null = null
+  /** Payload types of its telephone events and its comfort noise; -1: none. Here, because each packet asks for them. */
+  #eventType = -1
+  #noiseType = -1
+  /** The fax that replaces the audio; null: none. */
+  #fax: FaxWay | null = null
+  readonly #encryption: LegEncryption
   readonly latch = new SourceLatch()
+  #sourceSsrc = -1
+  readonly #presence = new LegPresence()
+  /** Captures packet headers; null: not requested. */
+  #headers: PacketHeaders | null = null
+  readonly #continuity = new Continuity()
+  readonly #stats: ReceptionStats
+  /** Transit of the fastest packet since the last check; null: none arrived. */
+  #leastTransit: number | null = null
+  /** Null: it has never described its silence, as few do. */
+  #silence: LegSilence | null = null
+  /** The relay of received packets; null: they are played into the mix. */
+  #relay: PacketRelay | null = null
+  #checkAt = Number.NEGATIVE_INFINITY
+  readonly #keys = new LegKeys()
+  #listens = false
+  #speaks = false
+  readonly #frames: HeardFrames
+  /** The last frame was the codec's own comfort noise. */
+  #isResting = false
+  /** For the tick. */
+  #now = Number.NaN
+  /** The transition from relayed packets back to the mix; null: none is in progress. */
+  override awaited: AwaitedMix | null = null
+  readonly #sender: RtpSender
+  readonly #reports: LegReports
+
   /** Packets that were not RTP, or had an unknown payload type. */
   #refused = 0
   readonly #hooks: LegHooks
   readonly #plain: PacketOut
   readonly #sendInfo: (key: string, durationMs: number) => void
-  readonly #encryption: LegEncryption
-  readonly #keys = new LegKeys()
-  readonly #presence = new LegPresence()
-  readonly #silence = new LegSilence()
-  /** The last frame was the codec's own comfort noise. */
-  #isResting = false
   readonly #random: () => number
-  readonly #sender: RtpSender
-  readonly #continuity = new Continuity()
   readonly #restarted: RestartedStream
-  readonly #reports: LegReports
-  readonly #rtcp: LegRtcp
-  readonly #stats: ReceptionStats
   readonly #codecs: LegCodecs
-  #media: LegMedia | null = null
-  /** The fax that replaces the audio; null: none. */
-  #fax: FaxWay | null = null
-  /** The relay of received packets; null: they are played into the mix. */
-  #relay: PacketRelay | null = null
-  /** The transition from relayed packets back to the mix; null: none is in progress. */
-  override awaited: AwaitedMix | null = null
-  #sourceSsrc = -1
-  #listens = false
-  #speaks = false
-  /** Captures packet headers; null: not requested. */
-  #headers: PacketHeaders | null = null
-  /** For the tick. */
-  #now = Number.NaN
-  #checkAt = Number.NEGATIVE_INFINITY
-  /** Transit of the fastest packet since the last check; null: none arrived. */
-  #leastTransit: number | null = null
+  readonly #rtcp: LegRtcp
 
   /**
    * @param random 32 random bits, called a few times for each stream that is sent (RFC 3550 §5.1)
@@ -99,15 +113,12 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sender = new RtpSender({ ...this.#newStream(), maxPayload: LEG_SAMPLES })
     this.#reports = new LegReports(this.#sender, random)
     this.#stats = this.#reports.stats
+    this.#frames = this.#reports.heard.frames
     this.#restarted = new RestartedStream(this.#continuity, this.#stats)
     this.#rtcp = new LegRtcp(this.#reports, this.#encryption, this.latch, (...report) =>
       hooks.report?.(this, ...report),
     )
-    const ear: StreamListener = {
-      isListening: () => this.isListening || this.faxDetected === null,
-      hear: (frame, past, now) => this.#hear(frame, past, now),
-    }
-    this.#codecs = new LegCodecs(this.#sender, ear)
+    this.#codecs = new LegCodecs(this.#sender, this)
   }
 
   /** Makes Opus available to `connect`. */
@@ -130,9 +141,11 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.leaveFax()
     this.#fax = null
     this.#media = media
+    this.#eventType = media.telephoneEvent.receive ?? -1
+    this.#noiseType = media.comfortNoise ?? -1
     const listened = this.#listens
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
-    if (!listened && this.#listens) this.#codecs.audio?.jitter.resume()
+    if (!listened && this.#listens) this.#audio?.jitter.resume()
     this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
     this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)
@@ -148,7 +161,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** Receives T.38 from now on, relayed to the other half; repeating it updates the description. */
   faxes(now: number): FaxWay {
-    const audio = this.#codecs.audio
+    const audio = this.#audio
     if (this.#fax === null && audio !== null) this.#sendPacket(audio, audio.flush())
     if (this.#fax === null) {
       this.#fax = new FaxWay(this.#plain, now)
@@ -164,7 +177,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** Sets the first or another codec. The content of a partial packet is sent in its old codec. */
   #code(media: LegMedia, now: number): void {
-    const before = this.#codecs.audio
+    const before = this.#audio
     if (before !== null) this.#sendPacket(before, before.flush())
     if (before?.agree(media, now) === true) return
     const audio = this.#codecs.next(media)
@@ -172,7 +185,9 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeClock(media, now)
     audio.agree(media, now, before !== null)
     if (this.isLeftAlone) audio.leaveAlone?.()
-    this.#codecs.begin(audio, now)
+    // What comes of the codec before is heard until the end.
+    this.#former = before === null ? null : new FormerAudio(before, now)
+    this.#audio = audio
     this.#reports.heard.use(audio.jitter)
     this.#reports.clockRateHz = audio.clockRateHz
     this.isWide = audio.isWide
@@ -207,16 +222,16 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   get law(): LawName | null {
-    const codec = this.#codecs.audio?.codec
+    const codec = this.#audio?.codec
     return codec !== undefined && isLaw(codec) ? codec : null
   }
 
   override get spareMs(): number | null {
-    return this.#codecs.audio?.jitter.spareMs ?? null
+    return this.#audio?.jitter.spareMs ?? null
   }
 
   override get enoughMs(): number {
-    return this.#codecs.audio?.jitter.enoughMs ?? 0
+    return this.#audio?.jitter.enoughMs ?? 0
   }
 
   get packetsRefused(): number {
@@ -226,14 +241,14 @@ export class RtpLeg extends Leg implements PacketTaker {
       this.#refused +
       this.#rtcp.refused +
       this.#continuity.dropped +
-      (this.#codecs.audio?.refused ?? 0) +
+      (this.#audio?.refused ?? 0) +
       this.latch.refused +
       (this.#encryption.webrtc?.refused ?? 0)
     )
   }
 
   get quality(): Quality {
-    return this.#reports.quality(this.#codecs.audio?.codec ?? null)
+    return this.#reports.quality(this.#audio?.codec ?? null)
   }
 
   // ------------------------------------------------------------------ received
@@ -245,9 +260,8 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** A datagram on the RTP port. */
   rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
-    const media = this.#media
-    let audio = this.#codecs.audio
-    if (media === null || audio === null) return
+    let audio = this.#audio
+    if (this.#media === null || audio === null) return
     if (this.#fax !== null) {
       this.#fax.receive(datagram, host, port, now)
       return
@@ -266,11 +280,11 @@ export class RtpLeg extends Leg implements PacketTaker {
       this.#refused++
       return
     }
-    const isEvent = received.payloadType === media.telephoneEvent.receive
-    if (this.#codecs.former !== null) audio = this.#codecs.former.of(received.payloadType, audio, now)
+    const isEvent = received.payloadType === this.#eventType
+    if (this.#former !== null) audio = this.#former.of(received.payloadType, audio, now)
     const isAudio = audio.carries(received.payloadType, now)
     // Comfort noise is a sign of life. Its static type is accepted even if not negotiated, because it is unambiguous.
-    const isNoise = received.payloadType === 13 || received.payloadType === media.comfortNoise
+    const isNoise = received.payloadType === 13 || received.payloadType === this.#noiseType
     if (
       (!isAudio && !isEvent && !isNoise) ||
       (webrtc === null &&
@@ -324,23 +338,24 @@ export class RtpLeg extends Leg implements PacketTaker {
     // Reports name the numbers of the wire.
     const isCounted = this.#stats.receive(received.ssrc, sequence, timestamp, now)
     if (isAudio) {
-      if (received.marker) presence.oneWay.begins(now)
-      else presence.oneWay.heardAt = now
+      if (received.marker) presence.begins(now)
+      else presence.heardAt = now
       const { transit } = this.#stats
       const isFaster = this.#leastTransit === null || ((transit - this.#leastTransit) | 0) < 0
       if (isFaster && isCounted) this.#faster(transit, timestamp, now)
-      if (this.#silence.isOn) this.#silence.spoke(received.sequence)
+      if (this.#silence?.isOn === true) this.#silence.spoke(received.sequence)
       if (this.#relay === null || !this.#passOn(this.#relay, audio, bytes, now))
         audio.push(received, timestamp, bytes, now)
       return
     }
     audio.skip(received.sequence)
     if (isEvent) {
-      presence.oneWay.heardAt = now
+      presence.heardAt = now
       this.#readKey(audio, bytes, timestamp, now)
     } else {
-      presence.oneWay.fellSilent()
+      presence.fellSilent()
       this.#stopPassing()
+      this.#silence ??= new LegSilence()
       this.#silence.begin(received, bytes)
     }
   }
@@ -370,11 +385,15 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.keyDown(keys.downUntil(now) + audio.jitter.currentDelayMs)
   }
 
-  #hear(frame: Frame, past: Past, now: number): boolean {
+  get hearsStream(): boolean {
+    return this.faxDetected === null || this.isListening
+  }
+
+  hearStream(frame: Frame, past: Past, now: number): boolean {
     const isFax = this.hearFax(frame)
     if (!this.isListening) return isFax
     // Until it has been played, too.
-    return this.hearTones(frame, past, now, FRAME_MS + this.#codecs.audio!.jitter.currentDelayMs) || isFax
+    return this.hearTones(frame, past, now, FRAME_MS + this.#audio!.jitter.currentDelayMs) || isFax
   }
 
   /** A datagram on the RTCP port. */
@@ -398,8 +417,8 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** The source said goodbye (RFC 3550 §6.6): its audio is neither missing nor lost, and another source may follow. SIP ends the call. */
   #sourceLeft(): void {
-    this.#codecs.audio?.jitter.over()
-    this.#presence.oneWay.fellSilent()
+    this.#audio?.jitter.over()
+    this.#presence.fellSilent()
     this.latch.leave()
   }
 
@@ -408,11 +427,11 @@ export class RtpLeg extends Leg implements PacketTaker {
       // Its sequence numbers are unrelated to those of the stream before, and may be lower.
       this.#stopPassing()
       // What another codec begins with is joined to that of before.
-      if (this.#codecs.former === null || audio === this.#codecs.former.audio || !this.#codecs.former.isFirst) {
+      if (this.#former === null || audio === this.#former.audio || !this.#former.isFirst) {
         this.jumps()
         audio.reset()
       }
-      this.#silence.isOn = false
+      this.#silence?.end()
       this.#keys.reset()
       this.tones.reset()
     }
@@ -427,12 +446,12 @@ export class RtpLeg extends Leg implements PacketTaker {
   override mayPassTo(other: Leg, now: number): boolean {
     if (!(other instanceof RtpLeg) || !other.takesPackets || other.law !== this.law) return false
     return (
-      this.#listens && this.#codecs.former === null && !this.#silence.isOn && this.#presence.flowsSince(PAUSE_MS, now)
+      this.#listens && this.#former === null && this.#silence?.isOn !== true && this.#presence.flowsSince(PAUSE_MS, now)
     )
   }
 
   override passTo(other: Leg, isOpen: () => boolean, now: number): boolean {
-    const audio = this.#codecs.audio
+    const audio = this.#audio
     if (audio === null || !(other instanceof RtpLeg)) return false
     const { lastPacketAt } = this.#presence
     let soonerMs = now - lastPacketAt
@@ -450,7 +469,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   override passed(now: number): boolean {
     if (now >= this.#checkAt) this.#check(now)
     if (this.#keys.isDown) this.#keys.advance(now)
-    this.#codecs.audio?.jitter.pass(now)
+    this.#audio?.jitter.pass(now)
     this.#now = now
     if (now >= this.#reports.dueAt) this.#rtcp.report(this.#media, now)
     return this.#relay !== null && this.#presence.flowsSince(PAUSE_MS, now)
@@ -471,7 +490,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
     relay.at = now
     audio.hear!(received, received.timestamp, bytes, now)
-    this.#reports.heard.frames.passed(relay.ahead)
+    this.#frames.passed(relay.ahead)
     to.takePacket(bytes, received.payloadOffset, relay.ahead, relay.samples, received.marker)
     return true
   }
@@ -528,21 +547,21 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.#fax !== null) return null
     if (this.#keys.isDown) this.#keys.advance(now)
     this.#stopPassing()
-    let audio = this.#codecs.audio
+    let audio = this.#audio
     if (!this.#listens || audio === null) return null
-    const former = this.#codecs.former
+    const former = this.#former
     const frame = former === null ? audio.pull(now, this.isUpperWanted) : former.pull(audio, now, this.isUpperWanted)
-    if (former?.isOver === true) this.#codecs.former = null
+    if (former?.isOver === true) this.#former = null
     else if (former !== null) audio = former.audio
     this.upper = former === null ? audio.upper : former.upper
-    const { frames } = this.#reports.heard
+    const frames = this.#frames
     const { jitter } = audio
-    const { concealed } = jitter.counters
+    const { concealed } = jitter
     // As nearly every frame is.
     if (frame !== null && frames.run === 0 && frames.counted === concealed) frames.played++
     else frames.note(frame !== null && !jitter.isStarved, concealed)
     if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, undefined, now, 1)
-    if (this.#silence.isOn) return this.#silence.hear(frame)
+    if (this.#silence?.isOn === true) return this.#silence.hear(frame)
     this.#isResting = false
     return frame === null && audio.rest !== undefined ? this.#rest(audio.rest(this.isUpperWanted), audio) : frame
   }
@@ -554,11 +573,11 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   override get isComfort(): boolean {
-    return this.#silence.isOn ? this.#silence.isHeard : this.#isResting
+    return this.#silence?.isOn === true ? this.#silence.isHeard : this.#isResting
   }
 
   override playedUntil(now: number): number {
-    const audio = this.#codecs.former?.audio ?? this.#codecs.audio
+    const audio = this.#former?.audio ?? this.#audio
     return audio === null ? now : this.#keys.sentAt(audio.jitter.playedTimestamp, now)
   }
 
@@ -585,7 +604,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   // ------------------------------------------------------------------ sent, once per tick
 
   send(frame: Frame | null, encoded: Uint8Array | null, now: number): void {
-    const audio = this.#codecs.audio
+    const audio = this.#audio
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
     this.#now = now
     if (this.awaited !== null) {
@@ -659,12 +678,14 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   override leaveAlone(): void {
     super.leaveAlone()
-    this.#codecs.leaveAlone()
+    this.#audio?.leaveAlone?.()
+    this.#former?.audio.leaveAlone?.()
   }
 
   override close(): void {
     // Another leg may now use its arrays, so packets that still arrive, and relays of others, must find nothing here.
     this.#media = null
+    this.#audio = this.#former = null
     this.#codecs.close()
     super.close()
     this.#stopPassing()

@@ -57,8 +57,30 @@ export interface Waiter {
  */
 export abstract class Leg {
   readonly id: string
+  /** Its call is not answered yet. */
+  isEarly = false
+  holdAudio: Source | null = null
+  #ending: Frame | null = null
+  #upperEnding: Frame | null = null
+  /** Buffer for that part, written by the room, until it is sent: shared as `heard` is. */
+  readonly heardUpper: Frame = HEARD_UPPER
+  #leftUpper: Frame | null = null
+  /** Keys that arrive as tones. */
+  readonly tones = new ToneKeys()
+  /** The last key that it pressed, and when. */
+  pressed: string | null = null
+  pressedAt = 0
+  readonly #hooks: LegHooks
+  readonly #faxTones = new FaxTones()
+  readonly #mask = new CardMask(LEG_SAMPLES)
+
+  // What each tick asks for: beside each other, and beside what each packet asks for in `RtpLeg`, which follows. A leg is not in the cache when its
+  // turn comes, and each line of the cache costs as much as all that is done with it.
+
   muted = false
   deaf = false
+  /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
+  onHold = false
   /** Nobody hears it in this tick, because it is muted or on hold: it is from the tick on after the one in which it has faded out. */
   isSilenced = false
   /** Ticks in which there may still be something to fade out once it is muted or on hold; 0: it has faded out. */
@@ -67,76 +89,65 @@ export abstract class Leg {
   heardBy: ReadonlySet<string> | null = null
   /** It hears only these legs of the room; null: all. */
   hears: ReadonlySet<string> | null = null
-  /** Its call is not answered yet. */
-  isEarly = false
-  /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
-  onHold = false
-  holdAudio: Source | null = null
-  /** It heard the room in the last tick, neither deaf nor on hold; false for who has just come: what it hears fades in. */
-  hearsRoom = true
   /** The room hears this while nothing comes from the party, which has not answered yet; null: nothing. */
   standIn: Source | null = null
   /** What was heard of that in the last tick. */
   #stoodIn: Source | null = null
   /** What comes next does not continue what it has said, whose end is to be heard, if it is not null. */
   #hasJumped = false
-  #ending: Frame | null = null
-  #upperEnding: Frame | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
   /** The same as received, before `sound`: for speech recognition. */
   plain: Frame | null = null
   /** The same before keypad tones were removed, too: for the payment line only. */
   raw: Frame | null = null
+  /** The part above 4 kHz of the last received frame, if wanted. */
+  protected upper: Frame | null = null
+  /** The part of `said` above 4 kHz (`codecs/bands.ts`); null: none, or not used. */
+  saidUpper: Frame | null = null
   /** It also transmits and receives audio above 4 kHz. */
   isWide = false
   /** Its room uses that band, as others hear it. */
   isUpperWanted = false
-  /** The part of `said` above 4 kHz (`codecs/bands.ts`); null: none, or not used. */
-  saidUpper: Frame | null = null
-  /** The part above 4 kHz of what it hears in this tick. */
-  hearsUpper: Frame | null = null
-  /** Buffer for that part, written by the room, until it is sent: shared as `heard` is. */
-  readonly heardUpper: Frame = HEARD_UPPER
-  /** After relayed packets it is sent the mix, as soon as whom they were of is in it; null: it is. */
-  awaited: { readonly isWaiting: boolean } | null = null
   /** Processing and analysis of its audio; null: none. */
   sound: Sound | null = null
-  /** Buffer for what this leg hears, until it is sent. All legs share one, which therefore stays in the cache. */
-  readonly heard: Frame = HEARD
-  /** Keeps that below full scale. */
-  readonly limiter = new Limiter()
+  /** A fax machine or a modem is here, or talks with this party: the audio must not be changed. */
+  isLeftAlone = false
+  /** The tone with which it called or answered; null: none was heard. */
+  faxDetected: FaxTone | null = null
+  /** Keypad tones are being removed, or the tail of a pause runs. */
+  #isMasked = false
+  /** Null: it never had any. */
+  #sinks: Sink[] | null = null
+  /** After relayed packets it is sent the mix, as soon as whom they were of is in it; null: it is. */
+  awaited: { readonly isWaiting: boolean } | null = null
+  /** The part above 4 kHz of what it hears in this tick. */
+  hearsUpper: Frame | null = null
+  /** It heard the room in the last tick, neither deaf nor on hold; false for who has just come: what it hears fades in. */
+  hearsRoom = true
   /** Playback for this leg only; null: none. */
   player: Source | null = null
   /** What of the playback for this leg only was heard in the last tick. */
   #played: Source | null = null
   /** What it heard in the room that it has left fades out; null: that is over. */
   #left: Frame | null = null
-  #leftUpper: Frame | null = null
   /** More audio for this leg only, in parallel to everything else; it waits while on hold. Null: none. */
   chorus: Chorus | null = null
   /** Waits for something that may not come, for example a key; null: nobody does. */
   waiter: Waiter | null = null
-  readonly sinks: Sink[] = []
-  /** A fax machine or a modem is here, or talks with this party: the audio must not be changed. */
-  isLeftAlone = false
-  /** The tone with which it called or answered; null: none was heard. */
-  faxDetected: FaxTone | null = null
-  /** Keys that arrive as tones. */
-  readonly tones = new ToneKeys()
-  /** The last key that it pressed, and when. */
-  pressed: string | null = null
-  pressedAt = 0
-
-  readonly #hooks: LegHooks
-  readonly #faxTones = new FaxTones()
-  readonly #mask = new CardMask(LEG_SAMPLES)
-  /** Keypad tones are being removed, or the tail of a pause runs. */
-  #isMasked = false
+  /** Buffer for what this leg hears, until it is sent. All legs share one, which therefore stays in the cache. */
+  readonly heard: Frame = HEARD
+  /** Keeps that below full scale. */
+  readonly limiter = new Limiter()
 
   constructor(id: string, hooks: LegHooks) {
     this.id = id
     this.#hooks = hooks
+  }
+
+  get sinks(): Sink[] {
+    this.#sinks ??= []
+    return this.#sinks
   }
 
   /** The G.711 law on the wire; null: not negotiated yet, or another codec. */
@@ -163,8 +174,6 @@ export abstract class Leg {
   playedUntil(now: number): number {
     return now
   }
-  /** The part above 4 kHz of the last received frame, if wanted. */
-  protected upper: Frame | null = null
   /**
    * Ends the tick: sends what the party hears. `frame` null is silence. `encoded` is the frame in this leg's law, if it has been
    * encoded already.
@@ -191,7 +200,7 @@ export abstract class Leg {
     if (this.muted || this.deaf || this.onHold || this.heardBy !== null || this.hears !== null) return false
     if (this.player !== null || this.waiter !== null || this.sound !== null || this.#isMasked) return false
     if (this.standIn !== null) return false
-    return this.sinks.length === 0 && (this.chorus?.isEmpty ?? true)
+    return (this.#sinks === null || this.#sinks.length === 0) && (this.chorus?.isEmpty ?? true)
   }
   /** Tells the far end that the audio ends. Before `close`. */
   goodbye(_now: number): void {}
@@ -386,7 +395,8 @@ export abstract class Leg {
    * voice in it can still silence this tick.
    */
   tapSaid(paused: boolean): void {
-    for (const sink of this.sinks) {
+    if (this.#sinks === null) return
+    for (const sink of this.#sinks) {
       if (paused && sink.onPause === 'nothing') continue
       const said = sink.hearsPlain === true ? this.plain : this.said
       sink.write('inbound', paused || said === null || this.#isHeardByNone ? SILENCE : said, this.isComfort)
@@ -395,7 +405,8 @@ export abstract class Leg {
 
   /** The same for what it heard, at the end of the tick. */
   tapHeard(heard: Frame | null, paused: boolean): void {
-    for (const sink of this.sinks) {
+    if (this.#sinks === null) return
+    for (const sink of this.#sinks) {
       if (paused && sink.onPause === 'nothing') continue
       sink.write('outbound', paused || heard === null ? SILENCE : heard)
     }
@@ -417,7 +428,7 @@ export abstract class Leg {
 
   /** Idempotent. The owner closes the sockets and takes the leg out of its room. */
   close(): void {
-    for (const sink of this.sinks.splice(0)) sink.close()
+    for (const sink of this.#sinks?.splice(0) ?? []) sink.close()
     this.sound?.close()
     this.sound = null
     this.player = null

@@ -1,7 +1,7 @@
 import { Holes } from '../../codecs/plc.ts'
 import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES } from './packet-ring.ts'
 import { GROUP_PACKETS, PlayoutDelay } from './playout-delay.ts'
-import { Unwrapper } from './rtp.ts'
+import { nearest } from './rtp.ts'
 
 /** If the first packet is earlier than its tick by less than this, it is played a tick later: the network is not known yet [ms]. */
 const FIRST_SPARE_MS = 4
@@ -44,28 +44,29 @@ export interface JitterOptions {
   maxDelayFrames: number
 }
 
-export interface JitterCounters {
+/** What a jitter buffer has counted: fields of it, because each packet is counted. */
+export class JitterCounters {
   /** packets given to `push` */
-  received: number
+  received = 0
   /** packets dropped because they came too late */
-  late: number
+  late = 0
   /** of these, packets after which nothing had been played: their turn was a silence */
-  overdue: number
-  duplicate: number
+  overdue = 0
+  duplicate = 0
   /** packets dropped because they were too long, or too far from the others */
-  overflow: number
+  overflow = 0
   /** packets missing at their turn */
-  lost: number
+  lost = 0
   /** frames answered 'lost', and frames with `holes` */
-  concealed: number
+  concealed = 0
   /** frames answered 'lost' that a later packet brought once more; none of `concealed` */
-  recovered: number
+  recovered = 0
   /** frames by which the delay grew */
-  inserted: number
+  inserted = 0
   /** frames by which the delay was reduced, and packets dropped at a resync or after a stall of ours */
-  discarded: number
+  discarded = 0
   /** accepted jumps of sequence number or timestamp */
-  resyncs: number
+  resyncs = 0
 }
 
 /**
@@ -74,30 +75,14 @@ export interface JitterCounters {
  * after construction. The encoding is one byte per timestamp unit. Decoding happens outside, and so does the inaudible change of playout
  * speed (`Playout`): here frames are taken one by one.
  */
-export class JitterBuffer {
-  readonly counters: JitterCounters = {
-    received: 0,
-    late: 0,
-    overdue: 0,
-    duplicate: 0,
-    overflow: 0,
-    lost: 0,
-    concealed: 0,
-    recovered: 0,
-    inserted: 0,
-    discarded: 0,
-    resyncs: 0,
-  }
+export class JitterBuffer extends JitterCounters {
   readonly #frame: number
   readonly #frameMs: number
   #silenceByte: number
   readonly #holeByte: number | null
   readonly #excessMs: number
   readonly #delay: PlayoutDelay
-  readonly #sequences = new Unwrapper(16)
-  readonly #timestamps = new Unwrapper(32)
-
-  readonly #ring = new PacketRing(this.counters)
+  readonly #ring = new PacketRing(this)
   /** The parts of the last frame of audio that are lost. */
   readonly holes = new Holes()
 
@@ -128,6 +113,7 @@ export class JitterBuffer {
   #overtakenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: Partial<JitterOptions> = {}) {
+    super()
     this.#frame = options.frameBytes ?? 160
     this.#frameMs = options.frameMs ?? 20
     this.#silenceByte = options.silenceByte ?? 0xff
@@ -138,9 +124,14 @@ export class JitterBuffer {
     this.reset()
   }
 
-  /** From arrival to playout, smoothed [ms]. */
+  get counters(): JitterCounters {
+    return this
+  }
+
+  /** From arrival to playout, smoothed over some 16 packets that were in time; 0 before the first one [ms]. */
   get currentDelayMs(): number {
-    return this.#delay.smoothedMs
+    const { smoothedMs } = this.#delay
+    return Number.isNaN(smoothedMs) ? 0 : smoothedMs
   }
 
   /** Time from the arrival of nearly every packet to the pull that needs it [ms]; null: not known yet. */
@@ -201,24 +192,22 @@ export class JitterBuffer {
     arrivalMs: number,
     isBegin = false,
   ): PushResult {
-    this.counters.received++
+    this.received++
     if (length <= 0 || length > RING_PAYLOAD_BYTES || offset + length > bytes.length) return this.#refuse('overflow')
-    const refusal = this.#started ? this.#refusal(sequence, this.#sequences.peek(sequence)) : null
+    const refusal = this.#started ? this.#refusal(sequence, this.#unwrapped(sequence)) : null
     if (refusal !== null) return this.#refuse(refusal)
-    const at = this.#timestamps.peek(timestamp)
-    const unwrapped = this.#sequences.peek(sequence)
+    const at = this.#started ? nearest(timestamp, this.#newestEnd, 32) : timestamp
+    const unwrapped = this.#unwrapped(sequence)
     if (!this.#started) this.#anchor(unwrapped, at, length, arrivalMs)
     // While nobody pulls (set-up, hold), only the newest audio counts; otherwise the call would continue with that delay.
     if (!this.#isPulled(arrivalMs)) this.#head = Math.max(this.#head, at + length - this.#frame)
     if (isBegin && this.#isUncounted(unwrapped, at)) this.#resync(unwrapped, at, length, arrivalMs)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#ring.spend(unwrapped)
-      if (at >= this.#playedTo) this.counters.overdue++
+      if (at >= this.#playedTo) this.overdue++
       return this.#refuse('late')
     }
     if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')
-    this.#sequences.keep(unwrapped)
-    this.#timestamps.keep(at)
     if (unwrapped > this.#ring.highest) this.#quiet = false
     if (at + length > this.#newestEnd) this.#newestEnd = at + length
     this.#ring.store(unwrapped, at, bytes, offset, length)
@@ -231,13 +220,12 @@ export class JitterBuffer {
    */
   skip(sequence: number): PushResult {
     if (!this.#started) return 'ok'
-    const refusal = this.#refusal(sequence, this.#sequences.peek(sequence))
+    const refusal = this.#refusal(sequence, this.#unwrapped(sequence))
     if (refusal !== null) return this.#refuse(refusal)
     if (!this.#started) return 'ok'
-    const unwrapped = this.#sequences.peek(sequence)
+    const unwrapped = this.#unwrapped(sequence)
     if (unwrapped < this.#ring.next) return 'ok'
     if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')
-    this.#sequences.keep(unwrapped)
     if (unwrapped > this.#ring.highest) this.#quiet = true
     this.#ring.spend(unwrapped)
     return 'ok'
@@ -257,7 +245,7 @@ export class JitterBuffer {
 
   /** Takes one more frame in the same tick, which shortens the delay. */
   more(out: Uint8Array): PullResult {
-    this.counters.discarded++
+    this.discarded++
     this.#delay.cut()
     return this.#next(out)
   }
@@ -265,7 +253,7 @@ export class JitterBuffer {
   /** A tick that takes no frame, which lengthens the delay. */
   stay(nowMs: number): void {
     this.#turn(nowMs)
-    this.counters.inserted++
+    this.inserted++
     this.#delay.shift(this.#frameMs)
   }
 
@@ -291,8 +279,8 @@ export class JitterBuffer {
 
   /** The frame that was just answered 'lost' came from elsewhere: nobody had to guess. */
   recover(): void {
-    this.counters.concealed--
-    this.counters.recovered++
+    this.concealed--
+    this.recovered++
   }
 
   /** Takes the next complete frame, outside of any tick; false: there is none. */
@@ -315,7 +303,7 @@ export class JitterBuffer {
 
   #next(out: Uint8Array): PullResult {
     const result = this.#fill(out)
-    if (result === 'lost') this.counters.concealed++
+    if (result === 'lost') this.concealed++
     return result
   }
 
@@ -323,7 +311,7 @@ export class JitterBuffer {
     const lateMs = nowMs - this.#nextPullMs
     if (lateMs !== 0 && this.#started) this.#skipped(lateMs)
     this.#nextPullMs = nowMs + this.#frameMs
-    if (this.#delay.spares.packets >= GROUP_PACKETS) this.#delay.endGroup()
+    if (this.#delay.packets >= GROUP_PACKETS) this.#delay.endGroup()
   }
 
   /**
@@ -363,8 +351,6 @@ export class JitterBuffer {
   /** Forgets the stream: a new SSRC. The counters stay. */
   reset(): void {
     this.#ring.start(0)
-    this.#sequences.reset()
-    this.#timestamps.reset()
     this.#delay.reset()
     this.#breakAt = Number.POSITIVE_INFINITY
     this.#started = false
@@ -373,12 +359,17 @@ export class JitterBuffer {
   }
 
   #refuse(reason: 'late' | 'duplicate' | 'overflow'): PushResult {
-    this.counters[reason]++
+    this[reason]++
     return reason
   }
 
   #isPulled(nowMs: number): boolean {
     return nowMs - this.#nextPullMs < STOPPED_MS
+  }
+
+  /** Without wrap-around, which `start` begins anew. */
+  #unwrapped(sequence: number): number {
+    return this.#started ? nearest(sequence, this.#ring.highest, 16) : sequence
   }
 
   /** A jump is accepted if the next packet continues it (RFC 3550 §A.1). */
@@ -387,7 +378,7 @@ export class JitterBuffer {
       const confirmed = sequence === this.#afterJump
       this.#afterJump = (sequence + 1) & 0xffff
       if (!confirmed) return 'overflow'
-      this.counters.resyncs++
+      this.resyncs++
       this.reset()
       return null
     }
@@ -420,7 +411,7 @@ export class JitterBuffer {
   }
 
   #resync(sequence: number, at: number, length: number, arrivalMs: number): void {
-    this.counters.resyncs++
+    this.resyncs++
     this.#anchor(sequence, at, length, arrivalMs)
     this.#observe(this.#spareMs(at, arrivalMs))
   }
@@ -435,14 +426,14 @@ export class JitterBuffer {
 
   /** @param spareMs of a packet that just arrived; negative if it was too late */
   #observe(spareMs: number): void {
-    const { spares, shiftMs } = this.#delay
-    const spare = spareMs - shiftMs
-    spares.packets++
-    if (spare < spares.least) spares.least = spare
-    if (spare > spares.most) spares.most = spare
+    const delay = this.#delay
+    const spare = spareMs - delay.shiftMs
+    delay.packets++
+    if (spare < delay.least) delay.least = spare
+    if (spare > delay.most) delay.most = spare
     if (spareMs < 0) return
-    const { smoothedMs } = spares
-    spares.smoothedMs = Number.isNaN(smoothedMs) ? spareMs : smoothedMs + (spareMs - smoothedMs) * SMOOTHING
+    const { smoothedMs } = delay
+    delay.smoothedMs = Number.isNaN(smoothedMs) ? spareMs : smoothedMs + (spareMs - smoothedMs) * SMOOTHING
   }
 
   /** Whether the packet can be played, after adapting the delay. */
@@ -487,8 +478,8 @@ export class JitterBuffer {
 
   /** Whether an overtaken packet is the first one for a long time. */
   #isStray(): boolean {
-    const since = this.counters.received - this.#overtakenAt
-    this.#overtakenAt = this.counters.received
+    const since = this.received - this.#overtakenAt
+    this.#overtakenAt = this.received
     return since >= STRAY_EVERY
   }
 
@@ -499,7 +490,7 @@ export class JitterBuffer {
     const frames = Math.min(Math.ceil(late / this.#frame), free)
     const granted = this.#delay.grow(frames, (late / this.#frame) * this.#frameMs)
     this.#head -= granted * this.#frame
-    this.counters.inserted += granted
+    this.inserted += granted
     this.#isBack = granted > 0 && this.#head === this.#playedTo
   }
 
@@ -545,7 +536,7 @@ export class JitterBuffer {
     }
     if (!found) this.#starvedFrames++
     if (audio > 0) {
-      if (owed > 0) this.counters.concealed++
+      if (owed > 0) this.concealed++
       return 'audio'
     }
     if (owed > 0) return 'lost'

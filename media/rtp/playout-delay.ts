@@ -24,16 +24,6 @@ const MOST_PATIENCE_GROUPS = 384
 /** A packet later than this is a stall: the delay is not increased for it, unless it happens repeatedly [ms]. */
 const STALL_MS = 100
 
-/** The spare times of the packets since the last group. The jitter buffer notes them as packets arrive. */
-export interface Spares {
-  packets: number
-  /** Less the `shiftMs` of the delay [ms]. */
-  least: number
-  most: number
-  /** From arrival to playout, smoothed over some 16 packets that were in time; NaN before the first one [ms]. */
-  smoothedMs: number
-}
-
 /**
  * Decides the delay of a jitter buffer in frames, by the spare time of each packet: from its arrival to the tick that needs it. It looks at
  * every group of packets once. All packets of the last seconds must have some time to spare, except those behind one or two stalls. So a
@@ -46,12 +36,12 @@ export class PlayoutDelay {
   #reserveMs = 0
   /** How much more spare time packets have than those at the beginning had at the same transit time [ms]. */
   shiftMs = 0
-  readonly spares: Spares = {
-    packets: 0,
-    least: Number.POSITIVE_INFINITY,
-    most: Number.NEGATIVE_INFINITY,
-    smoothedMs: Number.NaN,
-  }
+  /** Packets since the last group, and their spare times, less `shiftMs` [ms]. The jitter buffer notes them as packets arrive. */
+  packets = 0
+  least = Number.POSITIVE_INFINITY
+  most = Number.NEGATIVE_INFINITY
+  /** From arrival to playout, smoothed over some 16 packets that were in time; NaN before the first one [ms]. */
+  smoothedMs = Number.NaN
   readonly #frameMs: number
   readonly #maxDelayMs: number
   /** Of each group, less `shiftMs`. */
@@ -73,12 +63,6 @@ export class PlayoutDelay {
   constructor(frameMs: number, maxDelayMs: number) {
     this.#frameMs = frameMs
     this.#maxDelayMs = maxDelayMs
-  }
-
-  /** From arrival to playout, smoothed over some 16 packets that were in time [ms]; 0 before the first one. */
-  get smoothedMs(): number {
-    const { smoothedMs } = this.spares
-    return Number.isNaN(smoothedMs) ? 0 : smoothedMs
   }
 
   /** The spare time of nearly all recent packets [ms]; null: not known yet. */
@@ -133,7 +117,7 @@ export class PlayoutDelay {
 
   /** Frames that the delay may still grow within the bound. */
   get #roomFrames(): number {
-    let { most } = this.spares
+    let most = this.most
     for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
     if (most === Number.NEGATIVE_INFINITY) return 0
     return Math.max(0, Math.floor((this.#maxDelayMs - most - this.shiftMs) / this.#frameMs))
@@ -142,16 +126,15 @@ export class PlayoutDelay {
   /** From now on packets have this much more spare time [ms]. */
   shift(byMs: number): void {
     this.shiftMs += byMs
-    this.spares.smoothedMs = Math.max(0, this.spares.smoothedMs + byMs)
+    this.smoothedMs = Math.max(0, this.smoothedMs + byMs)
     this.#judge()
   }
 
   /** A tick after `GROUP_PACKETS` packets or more. */
   endGroup(): void {
-    const { spares } = this
     const at = this.#groups % GROUPS
-    this.#leasts[at] = spares.least
-    this.#mosts[at] = spares.most
+    this.#leasts[at] = this.least
+    this.#mosts[at] = this.most
     this.#groups++
     this.#calm++
     this.#sinceCut++
@@ -173,9 +156,9 @@ export class PlayoutDelay {
 
   #beginGroup(): void {
     this.#isStalled = false
-    this.spares.packets = 0
-    this.spares.least = Number.POSITIVE_INFINITY
-    this.spares.most = Number.NEGATIVE_INFINITY
+    this.packets = 0
+    this.least = Number.POSITIVE_INFINITY
+    this.most = Number.NEGATIVE_INFINITY
   }
 
   #judge(): void {
@@ -217,7 +200,7 @@ export class PlayoutDelay {
   reset(): void {
     this.excess = 0
     this.shiftMs = 0
-    this.spares.smoothedMs = Number.NaN
+    this.smoothedMs = Number.NaN
     this.#beginGroup()
     this.#groups = 0
     this.#enoughMs = ENOUGH_MS

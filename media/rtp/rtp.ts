@@ -112,16 +112,22 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
   bytes[at + 3] = value
 }
 
+/**
+ * The number nearest to another one whose lowest bits are this value: a sequence number or timestamp of the wire without wrap-around
+ * (RFC 3550 §A.1).
+ */
+export const nearest = (value: number, to: number, bits: 16 | 32): number =>
+  to + (((value - to) << (32 - bits)) >> (32 - bits))
+
 /** Unwraps a counter of the wire into one without wrap-around: each value is taken as the nearest to the last one. */
 export class Unwrapper {
-  /** The lower 32 bits. */
-  readonly #shift: number
+  readonly #bits: 16 | 32
   /** NaN: there is none yet. Never undefined: a field that is always a number is changed in place. */
   #last = Number.NaN
 
   /** @param bits 16 for sequence numbers, 32 for timestamps */
   constructor(bits: 16 | 32) {
-    this.#shift = 32 - bits
+    this.#bits = bits
   }
 
   /** The unwrapped value, remembered as the last one. The first value is returned unchanged; later ones may be negative. */
@@ -130,17 +136,10 @@ export class Unwrapper {
     return this.#last
   }
 
-  /** The unwrapped value without remembering it, for a packet that may still be refused. */
+  /** The unwrapped value without remembering it. */
   peek(value: number): number {
     const last = this.#last
-    if (Number.isNaN(last)) return value
-    const shift = this.#shift
-    return last + (((value - last) << shift) >> shift)
-  }
-
-  /** Remembers the result of `peek`. */
-  keep(unwrapped: number): void {
-    this.#last = unwrapped
+    return Number.isNaN(last) ? value : nearest(value, last, this.#bits)
   }
 
   reset(): void {

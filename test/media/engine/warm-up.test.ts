@@ -129,7 +129,7 @@ function measured(): ReceptionStats {
 function judged(): PlayoutDelay {
   const delay = new PlayoutDelay(20, 400)
   for (let group = 0; group < 40; group++) {
-    Object.assign(delay.spares, { packets: 8, least: 1.3 + (group % 3), most: 25.7, smoothedMs: 12.9 })
+    Object.assign(delay, { packets: 8, least: 1.3 + (group % 3), most: 25.7, smoothedMs: 12.9 })
     delay.endGroup()
   }
   delay.shift(0.7)

@@ -33,7 +33,7 @@ interface Run {
   audio: LawAudio
 }
 
-const DEAF = { isListening: () => false, hear: () => false }
+const DEAF = { hearsStream: false, hearStream: () => false }
 
 /** What a leg would play, sample by sample, on a virtual clock. */
 function play(call: Call): Run {
