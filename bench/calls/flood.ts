@@ -31,10 +31,7 @@ export class Flood {
       const socket = await datagrams.bind(addressOf(host), PORT)
       if (socket === null) throw new Error(`${addressOf(host)}:${PORT} is taken`)
       // Answers are received and dropped, or the system would count them as refused.
-      socket.listen(
-        () => {},
-        () => {},
-      )
+      socket.listen({ rtp: () => {} }, () => {})
       sockets.push(socket)
     }
     return new Flood(datagrams, sockets, to)

@@ -16,12 +16,9 @@ export class FarEnds {
     const farEnds = new FarEnds()
     for (let leg = 0; leg < legs; leg++) {
       const socket = await bind(farEnds.#datagrams, portOf(firstPort, leg))
-      socket.listen(
-        () => farEnds.heard++,
-        error => {
-          throw error
-        },
-      )
+      socket.listen({ rtp: () => farEnds.heard++ }, error => {
+        throw error
+      })
       farEnds.#sockets.push(socket)
     }
     return farEnds

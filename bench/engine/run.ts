@@ -34,7 +34,7 @@ const child = spawn(
 const [code] = await once(child, 'exit')
 process.exitCode = code ?? 1
 
-/** Whether an option of Node, such as `--cpu-prof`, is meant for the measured process. */
+/** Whether an option of Node, such as `--cpu-prof` or `--perf-prof`, is meant for the measured process. */
 function isForV8(argument: string): boolean {
-  return argument.startsWith('--cpu-prof')
+  return argument.startsWith('--cpu-prof') || argument.startsWith('--perf-')
 }

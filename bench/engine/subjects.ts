@@ -246,12 +246,9 @@ export class Native implements Subject {
       const out = { sendRtp: socket.send.bind(socket), sendRtcp: () => {} }
       const opened = openLeg(`leg_${leg}`, out, portOf(ports.far, leg), isEncrypted, now)
       // Arrival times are by the clock of the measurement, which runs faster than the wall clock.
-      socket.listen(
-        (bytes, host, port) => opened.rtp(bytes, host, port, this.#now - AGE_MS),
-        error => {
-          throw error
-        },
-      )
+      socket.listen({ rtp: (bytes, host, port) => opened.rtp(bytes, host, port, this.#now - AGE_MS) }, error => {
+        throw error
+      })
       return opened
     })
     this.#rooms = openRooms(legs, roomSize)

@@ -1,5 +1,5 @@
 import { chooseDatagrams } from '../../media/rtp/datagrams/choose.ts'
-import type { DatagramSocket, Datagrams } from '../../media/rtp/datagrams/datagrams.ts'
+import type { DatagramSocket, Datagrams, TakeDatagram } from '../../media/rtp/datagrams/datagrams.ts'
 import type { PacketOut } from '../../media/rtp/packet-out.ts'
 import { SrtpWire } from '../../media/srtp/srtp-wire.ts'
 import { type FarEnd, Wires } from './wires.ts'
@@ -97,11 +97,12 @@ function listen(leg: Leg, receive: (bytes: Uint8Array, at: number) => void): voi
   const fail = (error: unknown): never => {
     throw error
   }
-  leg.rtp.listen((datagram, _host, _port, at) => {
+  const rtp: TakeDatagram = (datagram, _host, _port, at) => {
     const bytes = leg.srtp === null ? datagram : leg.srtp.openRtp(datagram)
     if (bytes !== null) receive(bytes, at)
-  }, fail)
-  leg.rtcp.listen(() => {}, fail)
+  }
+  leg.rtp.listen({ rtp }, fail)
+  leg.rtcp.listen({ rtp: () => {} }, fail)
 }
 
 const descriptorOf = (socket: DatagramSocket): number | null =>

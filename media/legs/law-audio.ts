@@ -184,9 +184,8 @@ export class LawAudio implements WireAudio, FrameMaker {
     }
     const frame = played.frames[played.at]!
     this.#law.decode(payload, frame)
-    const { holes } = this.jitter
-    if (holes.count > 0) {
-      plc.mend(played, holes)
+    if (this.jitter.hasHoles) {
+      plc.mend(played, this.jitter.holes)
       return 0
     }
     if (!plc.isConcealing) {

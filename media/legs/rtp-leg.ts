@@ -47,6 +47,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   #audio: WireAudio | null = null
   /** Audio of the previous codec that is still heard; null: none. */
   #former: FormerAudio | null = null
+  law: LawName | null = null
   #media: LegMedia | null = null
   /** Payload types of its telephone events and its comfort noise; -1: none. Here, because each packet asks for them. */
   #eventType = -1
@@ -68,6 +69,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /** The relay of received packets; null: they are played into the mix. */
   #relay: PacketRelay | null = null
   #checkAt = Number.NEGATIVE_INFINITY
+  /** When the next report by RTCP is due, as its owner says [ms]. */
+  #reportAt = Number.NEGATIVE_INFINITY
   readonly #keys = new LegKeys()
   #listens = false
   #speaks = false
@@ -79,7 +82,6 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /** The transition from relayed packets back to the mix; null: none is in progress. */
   override awaited: AwaitedMix | null = null
   readonly #sender: RtpSender
-  readonly #reports: LegReports
 
   /** Packets that were not RTP, or had an unknown payload type. */
   #refused = 0
@@ -89,6 +91,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   readonly #random: () => number
   readonly #restarted: RestartedStream
   readonly #codecs: LegCodecs
+  readonly #reports: LegReports
   readonly #rtcp: LegRtcp
 
   /**
@@ -179,8 +182,9 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   #code(media: LegMedia, now: number): void {
     const before = this.#audio
     if (before !== null) this.#sendPacket(before, before.flush())
-    if (before?.agree(media, now) === true) return
-    const audio = this.#codecs.next(media)
+    const isSame = before?.agree(media, now) === true
+    const audio = isSame ? null : this.#codecs.next(media)
+    if (isSame || audio !== null) this.law = isLaw(media.codec) ? media.codec : null
     if (audio === null) return
     if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeClock(media, now)
     audio.agree(media, now, before !== null)
@@ -198,6 +202,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   #changeClock(media: LegMedia, now: number): void {
     if (media.webrtc !== null) return
     this.#reports.streamEnds(now)
+    this.#reportAt = this.#reports.dueAt
     this.#sender.begin(this.#newStream())
   }
 
@@ -219,11 +224,6 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /** Our SSRC (RFC 3550 §3), for descriptions that name it. */
   get ssrc(): number {
     return this.#sender.ssrc
-  }
-
-  get law(): LawName | null {
-    const codec = this.#audio?.codec
-    return codec !== undefined && isLaw(codec) ? codec : null
   }
 
   override get spareMs(): number | null {
@@ -471,7 +471,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     if (this.#keys.isDown) this.#keys.advance(now)
     this.#audio?.jitter.pass(now)
     this.#now = now
-    if (now >= this.#reports.dueAt) this.#rtcp.report(this.#media, now)
+    if (now >= this.#reportAt) this.#report(now)
     return this.#relay !== null && this.#presence.flowsSince(PAUSE_MS, now)
   }
 
@@ -619,7 +619,12 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
       this.#sender.pause()
     }
     this.#sender.advance(audio === null ? LEG_SAMPLES : audio.frameUnits)
-    if (now >= this.#reports.dueAt) this.#rtcp.report(this.#media, now)
+    if (now >= this.#reportAt) this.#report(now)
+  }
+
+  #report(now: number): void {
+    this.#rtcp.report(this.#media, now)
+    this.#reportAt = this.#reports.dueAt
   }
 
   /** Frames skipped by our clock are also skipped in the timestamps; otherwise the far end would hear us late from then on. */
@@ -685,7 +690,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   override close(): void {
     // Another leg may now use its arrays, so packets that still arrive, and relays of others, must find nothing here.
     this.#media = null
-    this.#audio = this.#former = null
+    this.#audio = this.#former = this.law = null
     this.#codecs.close()
     super.close()
     this.#stopPassing()

@@ -151,7 +151,7 @@ export abstract class Leg {
   }
 
   /** The G.711 law on the wire; null: not negotiated yet, or another codec. */
-  abstract get law(): LawName | null
+  abstract readonly law: LawName | null
   abstract get quality(): Quality
   /** Time from the arrival of nearly every packet to the tick that needs it [ms]; null: unknown. */
   get spareMs(): number | null {

@@ -83,8 +83,9 @@ export class JitterBuffer extends JitterCounters {
   readonly #excessMs: number
   readonly #delay: PlayoutDelay
   readonly #ring = new PacketRing(this)
-  /** The parts of the last frame of audio that are lost. */
+  /** The parts of the last frame of audio that are lost, if it has any. */
   readonly holes = new Holes()
+  hasHoles = false
 
   #started = false
   /** No packet of this stream has been played yet. */
@@ -504,7 +505,8 @@ export class JitterBuffer extends JitterCounters {
     const start = this.#head
     const end = start + this.#frame
     this.#head = end
-    this.holes.count = 0
+    if (this.hasHoles) this.holes.count = 0
+    this.hasHoles = false
     if (end > this.#breakAt) {
       this.#isJoint = true
       this.#breakAt = Number.POSITIVE_INFINITY
@@ -530,6 +532,7 @@ export class JitterBuffer extends JitterCounters {
       if (this.#isOwed(found, position)) {
         owed += stop - position
         this.holes.add(position - start, stop - start)
+        this.hasHoles = true
         out.fill(this.#holeByte ?? this.#silenceByte, position - start, stop - start)
       } else out.fill(this.#silenceByte, position - start, stop - start)
       position = stop

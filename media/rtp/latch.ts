@@ -36,13 +36,13 @@ export class SourceLatch {
   host = ''
   /** 0: nothing may be sent yet. */
   port = 0
-  /** Packets refused because they are from strangers, or another source holds the latch. */
-  refused = 0
-  #described: Described = { host: '', port: 0, signallingHost: null, isReachable: true }
   /** The host that holds the latch, with `port`; '': none. */
   source = ''
   /** When its last packet arrived [ms]. */
   heardAt = 0
+  /** Packets refused because they are from strangers, or another source holds the latch. */
+  refused = 0
+  #described: Described = { host: '', port: 0, signallingHost: null, isReachable: true }
   /** Held the latch before the address that is described now, and has been heard last at `heardAt`. */
   readonly #former = { host: '', port: 0 }
   #ssrc = -1

@@ -1,4 +1,4 @@
-import type { DatagramSocket, Datagrams, TakeDatagram } from './datagrams/datagrams.ts'
+import type { DatagramReceiver, DatagramSocket, Datagrams, TakeDatagram } from './datagrams/datagrams.ts'
 import { nodeDatagrams } from './datagrams/node-datagrams.ts'
 import type { PacketOut } from './packet-out.ts'
 import type { PortPool } from './port-pool.ts'
@@ -7,8 +7,7 @@ import type { PortPool } from './port-pool.ts'
 const BIND_TRIES = 500
 
 /** Receives the packets of a leg; bytes are borrowed until it returns. */
-export interface RtpReceiver {
-  rtp: TakeDatagram
+export interface RtpReceiver extends DatagramReceiver {
   rtcp: TakeDatagram
 }
 
@@ -50,8 +49,8 @@ export class RtpSocket implements PacketOut {
 
   /** Delivers packets from now on; earlier ones are lost. Exceptions of the receiver go to `broke`, not to the socket. */
   listen(receiver: RtpReceiver, broke: (error: unknown) => void): void {
-    this.#rtp.listen(receiver.rtp.bind(receiver), broke)
-    this.#rtcp.listen(receiver.rtcp.bind(receiver), broke)
+    this.#rtp.listen(receiver, broke)
+    this.#rtcp.listen({ rtp: receiver.rtcp.bind(receiver) }, broke)
   }
 
   /** Packets come with the polls of this slot of the clock; null: with each. */

@@ -160,6 +160,9 @@ export interface StreamStart {
   timestamp: number
 }
 
+/** The header that is being written. All senders share it, which therefore stays in the cache. */
+const header: RtpHeader = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
+
 /** An outgoing RTP stream at a time: its counters, and two packet buffers used alternately, since the kernel may still use the last one. */
 export class RtpSender {
   ssrc = 0
@@ -174,7 +177,6 @@ export class RtpSender {
   /** Packets of earlier streams. */
   #packetsBefore = 0
   #buffers: readonly [Uint8Array, Uint8Array]
-  readonly #header: RtpHeader
   #current: Uint8Array
   #silent = true
 
@@ -182,14 +184,12 @@ export class RtpSender {
   constructor({ maxPayload, ...start }: StreamStart & { maxPayload: number }) {
     this.#buffers = buffersFor(maxPayload)
     this.#current = this.#buffers[0]
-    this.#header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
     this.begin(start)
   }
 
   /** Begins another stream with the next packet. */
   begin({ ssrc, sequence, timestamp }: StreamStart): void {
     this.ssrc = ssrc >>> 0
-    this.#header.ssrc = this.ssrc
     this.sequence = sequence & 0xffff
     this.timestamp = timestamp >>> 0
     this.#packetsBefore = this.packetsSent
@@ -252,11 +252,11 @@ export class RtpSender {
 
   #write(payloadType: number, payloadLength: number, sequence: number, timestamp: number, marker: boolean): Uint8Array {
     const buffer = this.#current
-    const header = this.#header
     header.marker = marker
     header.payloadType = payloadType
     header.sequence = sequence
     header.timestamp = timestamp
+    header.ssrc = this.ssrc
     writeRtpHeader(buffer, header)
     this.packetsSent++
     this.octetsSent = (this.octetsSent + payloadLength) >>> 0

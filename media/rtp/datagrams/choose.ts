@@ -65,8 +65,10 @@ async function proveThatItWorks(native: Datagrams): Promise<void> {
   const { socket, port } = await bindSomewhere(native)
   let isHeard = false
   socket.listen(
-    (bytes, host, from) => {
-      isHeard ||= isTest(bytes, host) && from === port
+    {
+      rtp: (bytes, host, from) => {
+        isHeard ||= isTest(bytes, host) && from === port
+      },
     },
     () => {},
   )

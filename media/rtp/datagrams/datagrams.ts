@@ -3,10 +3,15 @@ import type { Libc } from './libc.ts'
 /** Takes a datagram that arrived at `at` [ms of `performance.now`]. `bytes` are borrowed until it returns. */
 export type TakeDatagram = (bytes: Uint8Array, host: string, port: number, at: number) => void
 
+/** Whose datagrams a socket delivers. An object: a function of each socket's own would be more to fetch from memory for each datagram. */
+export interface DatagramReceiver {
+  rtp: TakeDatagram
+}
+
 /** A UDP socket bound to one of our addresses. */
 export interface DatagramSocket {
-  /** Delivers datagrams from now on; earlier ones are lost. Exceptions of `take` go to `broke`. */
-  listen(take: TakeDatagram, broke: (error: unknown) => void): void
+  /** Delivers datagrams from now on; earlier ones are lost. Exceptions of the receiver go to `broke`. */
+  listen(receiver: DatagramReceiver, broke: (error: unknown) => void): void
   /** Sends the first `length` bytes of `packet`. `host` is an address, never a name. */
   send(packet: Uint8Array, length: number, host: string, port: number): void
   /** Delivers with the polls of this slot only, in which its datagrams are needed; null, as at first: with each. No effect where no poll delivers. */

@@ -251,12 +251,12 @@ class Incoming {
   readonly words: Int32Array
   readonly #memory = new SharedMemory(BATCH * (PLACE_BYTES + REST_BYTES))
   readonly #calls: MessageCalls
-  /** The datagram of each place. */
-  readonly #views: Uint8Array[]
+  /** Each datagram is handed over here: one place that stays in the cache, and so do the views of it, by length. */
+  readonly #handed = new Int32Array(ROOM / 4)
+  readonly #views: (Uint8Array | null)[] = new Array(ROOM + 1).fill(null)
 
   constructor(openCalls: OpenCalls) {
     this.words = new Int32Array(this.#memory.bytes.buffer, 0, BATCH * PLACE_WORDS)
-    this.#views = Array.from({ length: BATCH }, (_, place) => this.#roomOf(place, 0))
     const headers = Array.from({ length: BATCH }, (_, place) => this.#point(place))
     this.#calls = openCalls('receive', headers)
   }
@@ -300,25 +300,31 @@ class Incoming {
     return this.#calls.results[place]! >= 0
   }
 
-  #viewOf(place: number, length: number): Uint8Array {
-    if (length <= ROOM) return this.#roomOf(place, length)
-    const rest = restAt(place)
-    return Buffer.concat([this.#roomOf(place, ROOM), this.#memory.bytes.subarray(rest, rest + length - ROOM)])
-  }
-
-  #roomOf(place: number, length: number): Uint8Array {
-    const at = place * PLACE_BYTES + PLACE.payload
-    return this.#memory.bytes.subarray(at, at + length)
-  }
-
-  /** The datagram of a place, valid until another one is fetched there. */
+  /** The datagram of a place, valid until the next one is asked for. */
   bytes(place: number): Uint8Array {
     const length = this.#calls.results[place]!
-    const view = this.#views[place]!
-    // Packets have similar lengths, so the last view often fits the next packet.
-    if (view.length === length && length <= ROOM) return view
-    this.#views[place] = this.#viewOf(place, length)
-    return this.#views[place]
+    return length <= ROOM ? this.#hand(place, length) : this.#joined(place, length)
+  }
+
+  #hand(place: number, length: number): Uint8Array {
+    const { words } = this
+    const handed = this.#handed
+    const from = (place * PLACE_BYTES + PLACE.payload) / 4
+    const count = (length + 3) >> 2
+    for (let i = 0; i < count; i++) handed[i] = words[from + i]!
+    const view = this.#views[length]
+    if (view != null) return view
+    const made = new Uint8Array(handed.buffer, 0, length)
+    this.#views[length] = made
+    return made
+  }
+
+  /** A datagram that is longer than its place. */
+  #joined(place: number, length: number): Uint8Array {
+    const { bytes } = this.#memory
+    const at = place * PLACE_BYTES + PLACE.payload
+    const rest = restAt(place)
+    return Buffer.concat([bytes.subarray(at, at + ROOM), bytes.subarray(rest, rest + length - ROOM)])
   }
 
   /** The start of the sender's address [words]. */

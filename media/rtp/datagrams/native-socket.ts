@@ -1,5 +1,5 @@
 import { copy } from '../../../codecs/kernels/frames.ts'
-import type { ByteSender, Connections, DatagramSocket, TakeDatagram } from './datagrams.ts'
+import type { ByteSender, Connections, DatagramReceiver, DatagramSocket } from './datagrams.ts'
 import { AF_INET, AF_INET6, type Libc, SharedMemory } from './libc.ts'
 import { type MessageCalls, NOT_DONE, type OpenCalls } from './message-calls.ts'
 import {
@@ -16,23 +16,34 @@ import {
 export class NativeSocket implements DatagramSocket {
   forget: () => void = () => {}
   moved: (slot: number | null) => void = () => {}
+  readonly #libc: Libc
+  #broke: (error: unknown) => void = () => {}
+  /** Source of the last datagram, and destination of the last packet, in the system's form [words]. */
+  readonly #from = new Int32Array(SOCKADDR_WORDS)
+  readonly #to = new Int32Array(SOCKADDR_WORDS)
+  /** Datagrams from before it are not delivered [ms]. */
+  #listensSince = 0
+
+  // What each datagram and each packet asks for, beside each other: a socket is not in the cache when its turn comes.
+
   readonly fd: number
   readonly family: Family
   readonly sockaddrBytes: number
-  readonly #libc: Libc
   readonly #outgoing: Outgoing
-  /** Destination of the last packet, in the system's form [words]. */
-  readonly #to = new Int32Array(SOCKADDR_WORDS)
-  #toHost = ''
-  #toPort = -1
-  /** Source of the last datagram, in the same form. */
-  readonly #from = new Int32Array(SOCKADDR_WORDS)
+  #receiver: DatagramReceiver | null = null
+  /** No datagram has come since it listens. */
+  #isFresh = true
+  #isClosed = false
+  /** The first words of `#from`: all of an IPv4 address. */
+  #fromPortWord = 0
+  #fromAddress = 0
   #fromHost = ''
   #fromPort = 0
-  #take: TakeDatagram | null = null
-  #broke: (error: unknown) => void = () => {}
-  #listensSince = 0
-  #isClosed = false
+  /** The same of `#to`. */
+  #toPortWord = 0
+  #toAddress = 0
+  #toHost = ''
+  #toPort = -1
 
   constructor(libc: Libc, outgoing: Outgoing, fd: number, family: Family) {
     this.#libc = libc
@@ -47,35 +58,43 @@ export class NativeSocket implements DatagramSocket {
     return this.#libc.bind(this.fd, this.#to, this.sockaddrBytes)
   }
 
-  listen(take: TakeDatagram, broke: (error: unknown) => void): void {
-    this.#take = take
+  listen(receiver: DatagramReceiver, broke: (error: unknown) => void): void {
+    this.#receiver = receiver
     this.#broke = broke
     this.#listensSince = performance.now()
+    this.#isFresh = true
   }
 
   /** @param words contains the sender's address from `nameAt` on */
   take(bytes: Uint8Array, words: Int32Array, nameAt: number, at: number): void {
-    if (this.#take === null || at < this.#listensSince) return
+    if (this.#receiver === null || (this.#isFresh && this.#isTooOld(at))) return
     if (!this.#isFromLast(words, nameAt)) this.#newSource(words, nameAt)
     try {
-      this.#take(bytes, this.#fromHost, this.#fromPort, at)
+      this.#receiver.rtp(bytes, this.#fromHost, this.#fromPort, at)
     } catch (error) {
       this.#broke(error)
     }
   }
 
+  #isTooOld(at: number): boolean {
+    this.#isFresh = at < this.#listensSince
+    return this.#isFresh
+  }
+
   /** Whether the source is that of the previous datagram: the same family, port, address and, for IPv6, flow and scope. */
   #isFromLast(words: Int32Array, nameAt: number): boolean {
-    const from = this.#from
-    if (words[nameAt] !== from[0] || words[nameAt + 1] !== from[1]) return false
+    if (words[nameAt] !== this.#fromPortWord || words[nameAt + 1] !== this.#fromAddress) return false
     if (this.family === AF_INET) return true
+    const from = this.#from
     for (let i = 2; i < SOCKADDR_WORDS; i++) if (words[nameAt + i] !== from[i]) return false
     return true
   }
 
   #newSource(words: Int32Array, nameAt: number): void {
     this.#from.set(words.subarray(nameAt, nameAt + this.sockaddrBytes / 4))
-    this.#fromPort = portOf(this.#from[0]!)
+    this.#fromPortWord = this.#from[0]!
+    this.#fromAddress = this.#from[1]!
+    this.#fromPort = portOf(this.#fromPortWord)
     this.#fromHost = this.#libc.readAddress(this.family, this.#from, ADDRESS_AT[this.family])
   }
 
@@ -84,7 +103,8 @@ export class NativeSocket implements DatagramSocket {
     if (length > packet.length) throw new RangeError(`${length} bytes of a packet of ${packet.length}`)
     const outgoing = this.#outgoing
     if ((host === this.#toHost && port === this.#toPort) || this.aim(host, port)) {
-      outgoing.send(this.fd, this.#to, this.sockaddrBytes, packet, length)
+      const beyond = this.family === AF_INET ? null : this.#to
+      outgoing.send(this.fd, this.#toPortWord, this.#toAddress, beyond, packet, length)
     } else outgoing.errors++
   }
 
@@ -96,6 +116,8 @@ export class NativeSocket implements DatagramSocket {
     to[0] = familyAndPort(this.family, port)
     // A link-local address is reached over the link on which it was received (RFC 4007).
     if (this.family === AF_INET6) to[SCOPE_WORD] = host === this.#fromHost ? this.#from[SCOPE_WORD]! : 0
+    this.#toPortWord = to[0]!
+    this.#toAddress = to[1]!
     this.#toHost = host
     this.#toPort = port
     return true
@@ -108,7 +130,7 @@ export class NativeSocket implements DatagramSocket {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#take = null
+    this.#receiver = null
     // The descriptor's number may belong to another socket when the rest is sent.
     this.#outgoing.flush()
     this.forget()
@@ -163,8 +185,20 @@ export class Outgoing {
     )
   }
 
-  /** Sends the first `length` bytes of a packet, now or with the next `flush`. */
-  send(fd: number, to: Int32Array, sockaddrBytes: number, packet: Uint8Array, length: number): void {
+  /**
+   * Sends the first `length` bytes of a packet, now or with the next `flush`.
+   *
+   * @param portWord first word of the destination's `sockaddr` @param address the second, which ends that of IPv4
+   * @param beyond all words of an IPv6 one; null: it is IPv4
+   */
+  send(
+    fd: number,
+    portWord: number,
+    address: number,
+    beyond: Int32Array | null,
+    packet: Uint8Array,
+    length: number,
+  ): void {
     const places = packet.length <= PLACE_BYTES ? 1 : Math.ceil((length + LITTLE) / PLACE_BYTES)
     if (places > PLACES) {
       this.errors++
@@ -175,10 +209,11 @@ export class Outgoing {
     this.#nextPlace = place + places
     const headers = this.#headers
     const at = (place * HEADER_BYTES) / 4
-    headers[at + NAME_LENGTH] = sockaddrBytes
+    headers[at + NAME_LENGTH] = SOCKADDR_BYTES[beyond === null ? AF_INET : AF_INET6]
     headers[at + LENGTH] = length
-    const wordsTo = sockaddrBytes >> 2
-    for (let i = 0; i < wordsTo; i++) headers[at + NAME + i] = to[i]!
+    headers[at + NAME] = portWord
+    headers[at + NAME + 1] = address
+    if (beyond !== null) for (let i = 2; i < SOCKADDR_WORDS; i++) headers[at + NAME + i] = beyond[i]!
     const isWhole = packet.length - length < LITTLE
     copy(this.#packets, isWhole ? packet : packet.subarray(0, length), place * PLACE_BYTES)
     this.#places[this.#count++] = place

@@ -1,6 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import type { DatagramSocket, Datagrams, TakeDatagram } from './datagrams.ts'
+import type { DatagramReceiver, DatagramSocket, Datagrams } from './datagrams.ts'
 
 /** Node's sockets: each packet is an event. They work everywhere. */
 export const nodeDatagrams: Datagrams & { sendErrors: number } = {
@@ -27,10 +27,10 @@ class NodeSocket implements DatagramSocket {
     socket.on('error', () => nodeDatagrams.sendErrors++)
   }
 
-  listen(take: TakeDatagram, broke: (error: unknown) => void): void {
+  listen(receiver: DatagramReceiver, broke: (error: unknown) => void): void {
     this.#socket.on('message', (bytes: Uint8Array, { address, port }: RemoteInfo) => {
       try {
-        take(bytes, address, port, performance.now())
+        receiver.rtp(bytes, address, port, performance.now())
       } catch (error) {
         broke(error)
       }

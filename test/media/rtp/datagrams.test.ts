@@ -47,7 +47,10 @@ async function listener(datagrams: Datagrams, host: string) {
     if (socket === null) continue
     const came: Came[] = []
     socket.listen(
-      (bytes, from, fromPort, at) => came.push({ text: Buffer.from(bytes).toString(), host: from, port: fromPort, at }),
+      {
+        rtp: (bytes, from, fromPort, at) =>
+          came.push({ text: Buffer.from(bytes).toString(), host: from, port: fromPort, at }),
+      },
       thrown,
     )
     return { socket, port, came }
@@ -301,7 +304,7 @@ for (const [way, datagrams] of ways) {
     await sleep(5)
     datagrams.poll()
     await sleep(5)
-    socket.listen(bytes => came.push(Buffer.from(bytes).toString()), thrown)
+    socket.listen({ rtp: bytes => came.push(Buffer.from(bytes).toString()) }, thrown)
     sender.socket.send(bytesOf('in time'), 7, '127.0.0.1', port)
     await until(datagrams, () => came.includes('in time'))
     assert.equal(came, ['in time'])
@@ -327,11 +330,12 @@ for (const [way, datagrams] of ways) {
     ]
     let told = 0
     for (const { socket } of [b, c]) {
-      socket.listen(() => {
+      const rtp = (): void => {
         told++
         b.socket.close()
         c.socket.close()
-      }, thrown)
+      }
+      socket.listen({ rtp }, thrown)
     }
     for (const { port } of [b, c]) a.socket.send(bytesOf('close'), 5, '127.0.0.1', port)
     await until(datagrams, () => told > 0)
@@ -349,8 +353,10 @@ for (const [way, datagrams] of ways) {
     const [a, b] = [await listener(datagrams, '127.0.0.1'), await listener(datagrams, '127.0.0.1')]
     const broken: unknown[] = []
     b.socket.listen(
-      bytes => {
-        throw new Error(`cannot take ${bytes.length}`)
+      {
+        rtp: bytes => {
+          throw new Error(`cannot take ${bytes.length}`)
+        },
       },
       error => broken.push((error as Error).message),
     )
