@@ -52,6 +52,8 @@ export class BrowserLeg extends Leg {
   readonly #oneWay = new OneWayWatch(MUTE_PAGE_MS)
   readonly #hooks: LegHooks
   #way: PageWay | null = null
+  /** Of the clock, in which its room is mixed; null: it is in none. */
+  #slot: number | null = null
   #sent = 0
 
   /** @param sendKey sends the page a key that another party pressed */
@@ -69,6 +71,12 @@ export class BrowserLeg extends Leg {
   useWay(way: PageWay | null, now: number): void {
     this.#way?.close(now)
     this.#way = way
+    way?.packets.follow(this.#slot)
+  }
+
+  override follow(slot: number | null): void {
+    this.#slot = slot
+    this.#way?.packets.follow(slot)
   }
 
   get way(): PageWay | null {

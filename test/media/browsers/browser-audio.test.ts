@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
 import { parsePageMessage } from '../../../media/browsers/browser-messages.ts'
@@ -5,6 +6,7 @@ import { PageAudio } from '../../../media/browsers/page-audio.ts'
 import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing, RING_FRAMES } from '../../../media/legs/frame-ring.ts'
 import { LivePlayout } from '../../../media/legs/live-playout.ts'
+import { PageWay } from '../../../media/legs/page-way.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { suite } from '../../harness.ts'
 import { toneFrame } from '../engine/party.ts'
@@ -157,6 +159,25 @@ test('a page whose clock is faster, or that was stalled, is caught up with witho
   // The maximum second difference of the tone itself.
   const slope = 8000 * ((2 * Math.PI * 410) / 8000) ** 2
   assert.ok(sharpest < 1.6 * slope, `${sharpest}, the tone alone has ${slope}`)
+})
+
+test('packets of a page come in the slot of its room, over a way that is opened later, too', () => {
+  const ring = new FrameRing()
+  const facts = new SharedArrayBuffer(4 * FACTS.count)
+  const pipe = { codec: 'L16' as const, fromPage: ring.memory, toPage: ring.memory, facts }
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+  const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
+  const followed: (number | null)[] = []
+  const socket = {
+    ...{ sendRtp: () => {}, sendRtcp: () => {}, close: () => {} },
+    follow: (slot: number | null) => followed.push(slot),
+  }
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  leg.follow(2)
+  leg.useWay(new PageWay('part_1', socket, () => 1, { certificate: new Uint8Array(0), privateKey }), 0)
+  leg.follow(3)
+  leg.follow(null)
+  assert.equal(followed, [2, 3, null])
 })
 
 test('messages of a page are read; what is none of them is null', () => {
