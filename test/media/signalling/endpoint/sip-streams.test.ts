@@ -323,8 +323,15 @@ test('a request that a phone behind a proxy leaves unanswered closes no connecti
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const closings: boolean[] = []
+  let answered = 0
   const { streams, received } = await listening({
-    dial: to => ({ socket: connect({ host: to.host, port: to.port }), ready: 'connect' }),
+    dial: to => {
+      const socket = connect({ host: to.host, port: to.port })
+      socket.on('data', bytes => {
+        if (String(bytes) === '\r\n') answered++
+      })
+      return { socket, ready: 'connect' }
+    },
     disconnected: (_, isOwed) => closings.push(isOwed),
     answerMs: ANSWER_MS,
   })
@@ -335,7 +342,9 @@ test('a request that a phone behind a proxy leaves unanswered closes no connecti
   while (received.length < 1) await new Promise(later => setTimeout(later, 5))
   for (let times = 1; times <= 2; times++) {
     send(MESSAGE.replace('OPTIONS', 'NOTIFY'))
-    while (keepAlives() < times) await new Promise(later => setTimeout(later, 5))
+    // A request that is sent before the answer to the keep-alive has come is followed by none: that answer counts for it, too.
+    while (answered < times) await new Promise(later => setTimeout(later, 5))
+    assert.is(keepAlives(), times)
   }
   await new Promise(later => setTimeout(later, 1.5 * ANSWER_MS))
   assert.equal(closings, [])
