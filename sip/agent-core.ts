@@ -137,6 +137,8 @@ export interface Session {
   phase: 'inviting' | 'answered' | 'confirmed' | 'over'
   dialog: Dialog | null
   incoming: ServerTransaction | null
+  /** The owner has answered it, and will say with what, or refuse it: whoever gives up now comes too late. */
+  isAnswering: boolean
   outgoing: OutgoingCall | null
   /** For an inbound call; null: none was sent. */
   reliable: ReliableProvisionals | null
@@ -419,6 +421,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     phase: 'inviting',
     dialog: null,
     incoming: null,
+    isAnswering: false,
     outgoing: null,
     reliable: null,
     awaitedAck: null,

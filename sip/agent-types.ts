@@ -121,6 +121,8 @@ export type UaEvent =
       /** The session that the call is to replace (RFC 3891); the permission is not checked yet. */
       replaces?: string
     }
+  /** Our 200 to the inbound INVITE is sent: from now on a CANCEL has no effect (RFC 3261 §9.2). */
+  | { kind: 'accepted'; sessionId: string }
   /** A PRACK with a description: the answer to the offer in our provisional response, or an offer, which `answerPrack` answers. */
   | { kind: 'prack'; sessionId: string; body: Body; isOffer: boolean }
   /**

@@ -144,6 +144,12 @@ export function mayAsk(session: Session, credentials: Credentials): void {
   session.credentialsOf = session.dialog.peer.host
 }
 
+/** From now on neither its CANCEL nor its Expires ends the call (RFC 3261 §9.2, §13.3.1). */
+export function beginAnswer(core: AgentCore, session: Session): void {
+  session.isAnswering = session.incoming !== null
+  core.deadlines.cancel(session.expireAt)
+}
+
 /**
  * 200 to the INVITE (RFC 3261 §13.3.1.4), once provisional descriptions are acknowledged (RFC 3262 §3). `body` null: our offer
  * and its answer were exchanged by provisional response and PRACK.
@@ -171,6 +177,7 @@ function accept(core: AgentCore, session: Session, { body, headers: more }: Acce
   const headers = [...recordRoute(request), ...successHeaders(core, session, session.dialog!, timer), ...more]
   const confirmed = (body: Body | null): void => core.emit({ kind: 'confirmed', sessionId: session.id, body })
   sendSuccess(core, session, transaction, { status: 200, toTag: session.localTag, headers, body }, confirmed, now)
+  core.emit({ kind: 'accepted', sessionId: session.id })
   runSessionTimer(core, session, timer.kind === 'agreed' ? timer.timer : null, now)
 }
 
@@ -211,7 +218,7 @@ export function onCancelled(
   if (session.peerReinvite === invite) {
     session.peerReinvite = null
     core.respond(invite, { status: 487 }, now)
-  } else if (session.incoming === invite) {
+  } else if (session.incoming === invite && !session.isAnswering) {
     finish(core, session, ended(session, 'remote', 'cancel', cancel.headers), now)
     core.forget(session)
   }

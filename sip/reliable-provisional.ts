@@ -73,7 +73,7 @@ export function sendReliably(
 
 /** No PRACK came: the call is refused (§3). */
 function giveUp(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
-  if (session.incoming !== transaction) return
+  if (session.incoming !== transaction || session.isAnswering) return
   session.incoming = null
   core.respond(transaction, { status: 504, toTag: session.localTag, headers: TIMER_EXPIRED }, now)
   finish(core, session, ended(session, 'local', 'prack_timeout'), now)

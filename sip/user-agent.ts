@@ -15,7 +15,7 @@ import type {
   Watch,
 } from './agent-types.ts'
 import { ended, finish, hangUp } from './ending.ts'
-import { acceptCall, handOver, mayAsk, rejectCall, sendProvisional } from './inbound-call.ts'
+import { acceptCall, beginAnswer, handOver, mayAsk, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
 import { sendInfo } from './info.ts'
 import { ownFields } from './message/format.ts'
@@ -182,7 +182,15 @@ export class UserAgent {
   }
 
   /**
-   * 200 to the inbound INVITE. `body` is the answer, or the offer if the INVITE had none; null: both were exchanged by a provisional
+   * An inbound call is answered, though its description is not known yet: `accept` or `reject` follows. What would end the call until then
+   * comes too late, as if it had crossed the 200 on its way.
+   */
+  answering(sessionId: string): Action[] {
+    return this.#with(sessionId, session => beginAnswer(this.#core, session))
+  }
+
+  /**
+   * 200 to the inbound INVITE, followed by `accepted`. `body` is the answer, or the offer if the INVITE had none; null: both were exchanged by a provisional
    * response and its PRACK. `headers`: of the owner, besides those of every 200.
    */
   accept(sessionId: string, body: Body | null, now: number, headers: HeaderFields = []): Action[] {

@@ -190,6 +190,10 @@ export class CallsIn {
     if (line.early !== null) return this.#answerEarly(line, request)
     if (line.engine !== null) return conflict('the leg is answered already')
     clearTimeout(line.timer)
+    return opens(line, this.#answerNow(line, request))
+  }
+
+  async #answerNow(line: Line, request: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
     const described = await this.#describe(line, request, true)
     if (isFailure(described)) return described
     const { description, begun } = described
@@ -231,6 +235,8 @@ export class CallsIn {
       return { failure: 'invalid', message: `the caller's offer cannot be answered: ${accepted.error}` }
     }
     const begin = accepted === null || !isAnswered ? undefined : descriptions.beginning(line, accepted.media)
+    // Its thread tells of the answer: from now on the caller cannot give up, as if our 200 was on its way.
+    if (begin !== undefined) this.#options.sip().do(agent => agent.answering(line.sessionId))
     const opened = await this.#lines.openAudio(line, line.own, begin)
     const isOpen = !isFailure(opened)
     if (isOpen && begin !== undefined) line.answeredMs = performance.now()
@@ -246,23 +252,23 @@ export class CallsIn {
     return { media, description: accepted.answer(line), begun }
   }
 
-  /** Its audio flows already: from now on it is answered, and its capture begins. */
-  async #answerEarly(line: Line, { legId, room }: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
-    const { media, isSettled } = line.early!
+  /** Its audio flows already. The 200 may wait for a PRACK; until it is sent, the caller may give up. */
+  #answerEarly(line: Line, { room }: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
     line.room = room
-    if (media !== null) {
-      const connected = await this.#options.descriptions.connect(line, media)
-      if (isFailure(connected) && !isOver(line)) this.#reject(line, 503, 'capacity')
-      if (isFailure(connected)) return connected
-    }
-    if (isOver(line)) return notFound(legId)
-    this.#accept(line, isSettled || line.offer === null ? null : line.description)
+    this.#accept(line, line.early!.isSettled || line.offer === null ? null : line.description)
     return this.#lines.snapshot(line)
+  }
+
+  /** Our 200 is sent. A caller with early media is answered from now on, and its capture begins. */
+  accepted(line: Line): void {
+    if (line.state !== 'incoming') return
+    line.state = 'answered'
+    const media = line.early?.media ?? null
+    if (media !== null) this.#lines.beside(line, this.#options.descriptions.connectAnswered(line, media))
   }
 
   /** `description` null: everything was negotiated by a provisional response and its PRACK. */
   #accept(line: Line, description: Uint8Array | null): void {
-    line.state = 'answered'
     line.description = description ?? line.description
     const body = description === null ? null : { type: SDP, bytes: description }
     const { sessionId, returned } = line
@@ -298,11 +304,7 @@ export class CallsIn {
     if (isOver(line) || line.state !== 'incoming') return notFound(legId)
     const isHeard = early !== undefined && line.early === null && this.#mayOffer(line, reliable)
     if (isHeard) {
-      const opening = this.#openEarly(line, early, policy)
-      line.opening = opening.then(() => {})
-      return opening.finally(() => {
-        line.opening = null
-      })
+      return opens(line, this.#openEarly(line, early, policy))
     }
     if (!line.isRung) this.#provisional(line, 180, null, policy)
     return {}
@@ -423,6 +425,17 @@ export class CallsIn {
     return line?.state === 'incoming' ? line : null
   }
 }
+
+/** Notes that the line's audio is being opened, until that has succeeded or failed. */
+function opens<T>(line: Line, opening: Promise<T>): Promise<T> {
+  const opened = opening.finally(() => {
+    line.opening = null
+  })
+  line.opening = opened.then(ignored, ignored)
+  return opened
+}
+
+const ignored = (): void => {}
 
 interface DescribedCall {
   /** What was negotiated; null: we have made the offer. */

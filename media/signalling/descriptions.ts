@@ -47,6 +47,11 @@ export class Descriptions {
       this.#options.hangup(line, 'codec_mismatch')
       return
     }
+    await this.connectAnswered(line, media)
+  }
+
+  /** Starts or changes the audio of a call that is answered: it ends if that fails. */
+  async connectAnswered(line: Line, media: NegotiatedMedia): Promise<void> {
     const connected = await this.connect(line, media)
     if (isFailure(connected) && !isOver(line)) this.#options.hangup(line, 'capacity')
   }
@@ -59,8 +64,7 @@ export class Descriptions {
       this.#options.hangup(line, 'codec_mismatch')
       return
     }
-    const connected = await this.connect(line, media)
-    if (isFailure(connected) && !isOver(line)) this.#options.hangup(line, 'capacity')
+    await this.connectAnswered(line, media)
   }
 
   /** The far end changes the session; `offer` null: it asks for ours. */

@@ -100,7 +100,7 @@ export interface Line {
   peer: Peer | null
   /** The caller's support of reliable provisional responses. */
   reliability: ReliabilityOfCaller
-  /** Its audio before the answer is being opened. */
+  /** A caller's audio is being opened, before the answer or with it. */
   opening: Promise<void> | null
   /** Its caller has been told that it rings: control has judged it. */
   isRung: boolean

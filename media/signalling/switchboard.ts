@@ -197,6 +197,9 @@ export class Switchboard {
         this.#lines.tellOther(line, userToUser(event.header))
         this.#lines.beside(line, this.#descriptions.answered(line, event.body))
         break
+      case 'accepted':
+        this.#in.accepted(line)
+        break
       case 'confirmed':
         this.#confirmed(line, event.body)
         break
@@ -338,6 +341,8 @@ export class Switchboard {
   async hangup(request: Request<'leg.hangup'>): Promise<Reply<'leg.hangup'> | Failure> {
     const line = this.#lines.get(request.legId)
     if (line === undefined) return notFound(request.legId)
+    // While a caller's audio is opened, its answer may have been told already: then a BYE follows the 200.
+    if (line.opening !== null) await line.opening
     if (line.ending !== null) {
       await line.ending
       return notFound(request.legId)

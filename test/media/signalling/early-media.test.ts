@@ -136,6 +136,31 @@ test('a caller who cancels while it hears our ringback gets 487, and nothing of 
   assert.is(media.engine.engine.snapshot().legs.length, 0)
 })
 
+test('a caller who cancels while our 200 waits for its PRACK gets 487, and is not reported as answered', async () => {
+  const legId = await incoming({ headers: ['Require: 100rel'] })
+  await media.run('leg.ring', { legId, early })
+  await phone.expect('SIP/2.0 183')
+  assert.not.ok(isFailure(await media.run('leg.answer', { legId, ...early })))
+  assert.is(phone.count('SIP/2.0 200'), 0)
+  await phone.cancel()
+  await phone.expect('SIP/2.0 487')
+  await media.engine.until(() => media.isIdle)
+  assert.equal(media.of('leg.answered'), [])
+  assert.is(media.of('leg.ended')[0]!.durationMs, undefined)
+})
+
+test('a caller whose PRACK lets our 200 go is answered with it', async () => {
+  const legId = await incoming({ headers: ['Require: 100rel'] })
+  await media.run('leg.ring', { legId, early })
+  const told = await phone.expect('SIP/2.0 183')
+  await media.run('leg.answer', { legId, ...early })
+  assert.equal(media.of('leg.answered'), [])
+  await phone.inside('PRACK', 2, [`RAck: ${/RSeq: (\d+)/.exec(told)![1]} 1 INVITE`])
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+  await media.engine.until(() => phone.count('SIP/2.0 200') === 2)
+  assert.is(media.switchboard.lines.get(legId)!.state, 'answered')
+})
+
 test('without an offer and without 100rel a caller cannot hear anything before the answer, and gets a 180', async () => {
   const legId = await incoming({ isLate: true })
   assert.equal(await media.run('leg.ring', { legId, early }), {})

@@ -297,6 +297,49 @@ test('a caller is answered by one command to its engine thread, and its room is 
   )
 })
 
+test('a CANCEL that comes while the answer is on its way has no effect: the caller gets 200, as control was told (RFC 3261 §9.2)', async () => {
+  const legId = await incoming(70)
+  const free = media.thread.hold('leg.open')
+  const answered = media.answer(legId)
+  await phone.cancel()
+  await phone.expect('SIP/2.0 200')
+  free()
+  assert.not.ok(isFailure(await answered))
+  await media.engine.until(() => phone.got.some(text => /^SIP\/2\.0 200[\s\S]*\nCSeq: \d+ INVITE/.test(text)))
+  assert.is(phone.count('SIP/2.0 487'), 0)
+  assert.equal([media.of('leg.answered'), media.of('leg.ended')], [[{ legId }], []])
+  await phone.inside('BYE', 2)
+  await media.engine.until(() => media.of('leg.ended').length === 1)
+  assert.equal([media.of('leg.ended')[0]!.reason, media.of('leg.ended')[0]!.sipCode], ['caller_hangup', null])
+})
+
+test('a caller who is hung up while the answer is on its way gets 200 and BYE, not a refusal', async () => {
+  const legId = await incoming(70)
+  const free = media.thread.hold('leg.open')
+  const answered = media.answer(legId)
+  await media.engine.until(() => media.thread.asked.includes('leg.open'))
+  const ended = media.run('leg.hangup', { legId, reason: 'api_hangup' })
+  free()
+  await Promise.all([answered, ended])
+  await phone.acknowledge()
+  await phone.expect('BYE')
+  assert.equal([media.of('leg.answered').length, media.of('leg.ended').map(({ sipCode }) => sipCode)], [1, [null]])
+})
+
+test('a caller whose room is full hears 503, and is not reported as answered', async () => {
+  const [first, second] = [await incoming(70), await RawPhone.open(media)]
+  await second.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 2)
+  const room = { roomId: 'call_1', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 1 }
+  const replies = []
+  for (const { legId } of media.of('leg.incoming'))
+    replies.push(await media.run('leg.answer', { legId, room, affinity: 'org', codecs: ['PCMU'] }))
+  assert.equal(replies.map(isFailure), [false, true])
+  await second.expect('SIP/2.0 503')
+  assert.equal(media.of('leg.answered'), [{ legId: first }])
+  second.close()
+})
+
 test('a caller for whom there is no port is not reported as answered, and hears 503', async () => {
   await media.close()
   media = await LocalMedia.open({ openSocket: async () => null })
