@@ -119,6 +119,8 @@ async function pause(): Promise<void> {
   await anna.call.press(CARD, { as: 'rfc4733', gapMs: 60 })
   // Keys are relayed at the speed of a keypad, instead of audio, so the last ones are still on their way.
   await until('the line has the keys of the card', () => line.keysHeard === CARD)
+  // The last one has only begun there, and until its end would cover the first tone.
+  await line.heard.next(200)
   await cleo.call.press(TONES, { as: 'inband', toneMs: 80 })
   await until('the line hears the tones', () => keysIn(line.heard.samples()).endsWith(TONES))
   await anna.call.press(INFO, { as: 'info' })
