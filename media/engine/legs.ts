@@ -204,7 +204,7 @@ export class Legs implements LegHooks {
       { emit, end, agreed: capture => this.#agreed(leg.id, capture) },
     )
     const keyRate = new RateLimit(KEYS)
-    const member: Member = { leg, disconnect, arrays, owner, room: null, dialogue, keyRate }
+    const member: Member = { leg, disconnect, arrays, owner, room: null, mutedHere: null, dialogue, keyRate }
     members.add(member)
     if (sound !== undefined) this.#world.sounds.change(member, sound)
   }
@@ -309,9 +309,11 @@ export class Legs implements LegHooks {
       if (refused !== null) return refused
       if (isThere) return readingOf(member)
       if (member.leg instanceof RtpLeg) member.leg.leaveFax()
+      const entersMuted = mutedAhead(member, spec) ?? muted
+      member.mutedHere = null
       member.dialogue.leaveRoom()
       rooms.leave(member)
-      member.leg.comes(muted)
+      member.leg.comes(entersMuted)
       member.leg.heardBy = null
       member.leg.hears = null
       if (link === undefined) rooms.enter(member, spec)
@@ -324,6 +326,7 @@ export class Legs implements LegHooks {
     return this.#world.members.with(legId, member => {
       const { leg } = member
       leg.muted = muted ?? leg.muted
+      member.mutedHere = muted ?? member.mutedHere
       leg.deaf = deaf ?? leg.deaf
       if (heardBy !== undefined) leg.heardBy = heardBy === null ? null : new Set(heardBy)
       if (hears !== undefined) leg.hears = hears === null ? null : new Set(hears)
@@ -438,6 +441,10 @@ export class Legs implements LegHooks {
 
 const packetsOf = (leg: Leg): EngineCommands['leg.packets']['reply']['packets'] =>
   leg instanceof RtpLeg ? leg.headers : null
+
+/** Who waits for a conference comes into it as control said meanwhile, which may be after it decided to move the leg; null: it has not said. */
+const mutedAhead = ({ room, mutedHere }: Member, { kind }: RoomSpec): boolean | null =>
+  kind === 'conference' && room?.spec.kind !== 'conference' ? mutedHere : null
 
 /** The state of a leg as reported. */
 export const readingOf = ({ leg, room, dialogue }: Member): EngineLeg => ({

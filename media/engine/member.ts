@@ -20,6 +20,8 @@ export interface Member extends Seated {
   readonly arrays: ArrayLease
   /** Whose turn it uses in speech synthesis and recognition. */
   readonly owner: () => SpeechOwner
+  /** Whether control has muted it since it came into its room; null: control has not said. */
+  mutedHere: boolean | null
   readonly dialogue: Dialogue
   readonly keyRate: RateLimit
 }

@@ -222,7 +222,8 @@ export const COMMANDS = {
     }),
   ),
   /**
-   * Moves a leg to another room; `mustExist`: failure `not_found` if that room is gone. `payment`: the leg is a payment line. From its
+   * Moves a leg to another room; `mustExist`: failure `not_found` if that room is gone. `muted`: it comes in muted; into a conference it comes
+   * as `leg.update` has said since it came into the room before. `payment`: the leg is a payment line. From its
    * first frame in the room, it has a capture pause of its own. When that has lasted `maxSeconds`, the leg ends.
    */
   'leg.move': leg(

@@ -136,13 +136,16 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     const target = { legId: leg.legId }
     if (payment !== undefined) model.pause({ ...payment, target, destinationLegId: leg.legId })
     if (isThere) return undefined
-    Object.assign(leg, { muted, playing: false, playId: null, heardBy: null })
+    const waits = room.kind === 'conference' && !model.conferences.has(leg.roomId ?? '')
+    const entersMuted = (waits ? leg.mutedHere : null) ?? muted
+    Object.assign(leg, { muted: entersMuted, mutedHere: null, playing: false, playId: null, heardBy: null })
     model.leave(leg)
     model.enter(leg, room)
     return undefined
   }),
   'leg.update': withLeg((leg, { muted, deaf, heardBy, sound }) => {
     leg.muted = muted ?? leg.muted
+    leg.mutedHere = muted ?? leg.mutedHere
     leg.deaf = deaf ?? leg.deaf
     if (heardBy !== undefined) leg.heardBy = heardBy
     leg.sound = { ...leg.sound, ...sound }

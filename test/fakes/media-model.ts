@@ -72,6 +72,8 @@ export interface ModelLeg extends LegSnapshot {
   /** Settings of its own audio. */
   sound: LegSound
   heardBy: string[] | null
+  /** What `leg.update` has said since it came into its room; null: nothing. */
+  mutedHere: boolean | null
 }
 
 export interface NumberedEvent {
@@ -99,6 +101,8 @@ const callRoom = (roomId: string): RoomSpec => ({
 export class MediaModel {
   readonly legs = new Map<string, ModelLeg>()
   readonly rooms = new Map<string, Set<string>>()
+  /** Rooms that are conferences. */
+  readonly conferences = new Set<string>()
   /** Maximum number of members of each room. */
   readonly #limits = new Map<string, number>()
   readonly streams = new Map<string, StreamSnapshot>()
@@ -279,6 +283,7 @@ export class MediaModel {
       playId: null,
       answering: null,
       heardBy: null,
+      mutedHere: null,
       ...more,
     }
     this.legs.set(legId, leg)
@@ -289,7 +294,8 @@ export class MediaModel {
     return (this.rooms.get(roomId)?.size ?? 0) >= (this.#limits.get(roomId) ?? Number.POSITIVE_INFINITY)
   }
 
-  enter(leg: ModelLeg, { roomId, maxMembers }: RoomSpec): void {
+  enter(leg: ModelLeg, { roomId, maxMembers, kind }: RoomSpec): void {
+    if (kind === 'conference') this.conferences.add(roomId)
     if (!this.rooms.has(roomId)) {
       this.rooms.set(roomId, new Set())
       this.#limits.set(roomId, maxMembers)

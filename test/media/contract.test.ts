@@ -3,7 +3,7 @@ import { createConnection } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { MediaRequests } from '../../control/media-link/requests.ts'
-import type { CommandName, Commands, DialTarget, MediaEvent } from '../../media/protocol.ts'
+import type { CommandName, Commands, DialTarget, LegSnapshot, MediaEvent } from '../../media/protocol.ts'
 import { encodeMessage, isFailure, MessageReader } from '../../media/protocol.ts'
 import { FakeMedia } from '../fakes/media.ts'
 import type { MediaDouble } from '../fakes/media-double.ts'
@@ -349,6 +349,36 @@ for (const [name, open] of [
       ])
     },
   )
+
+  proves(
+    'who waits for a conference comes into it muted, or not, as was said of it there, whatever the move says',
+    async party => {
+      const conference = { ...room, roomId: 'call_meeting', kind: 'conference' as const }
+      for (const [n, [before, moved, comesMuted]] of [
+        [true, false, true],
+        [false, true, false],
+        [undefined, true, true],
+        [undefined, false, false],
+      ].entries()) {
+        const legId = await answered(party, `call_${n}`, 9)
+        if (before !== undefined) await party.run('leg.update', { legId, muted: before })
+        const reply = await party.run('leg.move', { legId, room: conference, mustExist: false, muted: moved === true })
+        assert.is((reply as LegSnapshot).muted, comesMuted)
+        const joined = party.events().flatMap(({ name, body }) => (name === 'leg.joined' ? [body] : []))
+        assert.equal(joined.at(-1), { legId, roomId: 'call_meeting', muted: comesMuted })
+      }
+    },
+  )
+
+  proves('what was said of a member of a conference ends with it', async party => {
+    const conference = { ...room, roomId: 'call_meeting', kind: 'conference' as const }
+    const legId = await answered(party, 'call_1')
+    await party.run('leg.move', { legId, room: conference, mustExist: false, muted: false })
+    await party.run('leg.update', { legId, muted: true })
+    for (const to of [room, conference])
+      await party.run('leg.move', { legId, room: to, mustExist: false, muted: false })
+    assert.is((await snapshotOf(party)).legs[0]!.muted, false)
+  })
 
   proves('unanswered: it may have been done, and the next snapshot tells', async party => {
     const [first, second] = [await answered(party, 'call_1'), await answered(party, 'call_2')]

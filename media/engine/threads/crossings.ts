@@ -173,13 +173,14 @@ export class Crossings {
     if (room === null) return
     const { capture: _, ...bare } = room
     // Nobody hears it before it is known who may.
-    const request = { legId, room: bare, mustExist: false, muted: true }
+    const entersMuted = heardBy === null ? muted : true
+    const request = { legId, room: bare, mustExist: false, muted: entersMuted }
     const moved = yield* this.#cross(home, request, null, this.threadOfRoom(room.roomId) ?? home)
-    if (!isFailure(moved)) yield* this.#update(home, { legId, muted, heardBy, hears })
+    if (!isFailure(moved)) yield* this.#update(home, { legId, ...(entersMuted !== muted && { muted }), heardBy, hears })
   }
 
   *#cross(home: number, request: Move, from: Traveller['seat'], to: number): Steps {
-    const { legId, room, mustExist, muted } = request
+    const { legId, room, mustExist } = request
     const left = this.#enters(room.roomId, to)
     try {
       const kept = yield* this.#reserve(to, { legId, room, mustExist })
@@ -195,7 +196,7 @@ export class Crossings {
         return moved
       }
       if (link !== undefined) {
-        const seated = yield* this.#seat(home, to, { legId, room, link, muted })
+        const seated = yield* this.#seat(home, to, { legId, room, link, muted: (moved as EngineLeg).muted })
         if (isFailure(seated)) return seated
       }
       yield* this.#beFollowed(home, legId, room, to)

@@ -301,6 +301,18 @@ test('a monitor of another thread hears all and is heard by nobody, one who whis
   assert.equal(hearing(parties), ['0<12', '1<02', '2<01'])
 })
 
+test('who was muted while it waited is not heard in a conference of another thread, though its move says otherwise', async () => {
+  const parties = await three()
+  const conference = roomOf('call_meeting', { kind: 'conference' })
+  move('part_a', conference, { mustExist: false })
+  engine.engine.do('leg.update', { legId: 'part_bb', muted: true })
+  move('part_bb', conference)
+  move('part_ccc', conference)
+  assert.equal(hearing(parties), ['0<2', '1<02', '2<0'])
+  engine.engine.do('leg.update', { legId: 'part_bb', muted: false })
+  assert.equal(hearing(parties), ['0<12', '1<02', '2<01'])
+})
+
 test('on hold neither hears nor is heard, and music for who is alone is heard on another thread as well', async () => {
   const parties = await three()
   const [, b] = parties

@@ -97,14 +97,14 @@ export class Seating {
       }
       await writeLeg(trx, tenant, legId, { session_call_id: session.id })
     })
-    const muted = joinsMuted(rows)
     const reply = await media.request('leg.move', {
       legId,
       room: sessionRoom(session.id, room, await encryptsRecordings(store.db, tenant)),
       mustExist: running !== undefined,
-      muted,
+      muted: joinsMuted(rows),
     })
-    if (!isFailure(reply)) return this.#welcome(legId, room, { muted, isFirst: running === undefined }, media)
+    if (!isFailure(reply))
+      return this.#welcome(legId, room, { muted: reply.muted, isFirst: running === undefined }, media)
     if (isUndecided(reply)) return NOTHING
     if (running === undefined) await this.#discard(session)
     // The session is closing, and its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
