@@ -245,6 +245,21 @@ for (const answered of [true, false]) {
   })
 }
 
+test('attended, asked in the call that the phone has placed: the call that it took ends, and tells of no conference', async () => {
+  const everybody = await talk()
+  const { world, bob, caller, phone } = everybody
+  const second = await consult(everybody, '302')
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  const referId = world.media.refer(second, '301', { legId: phone, dialog: 'c;to-tag=a;from-tag=b' })
+  await world.settle()
+  assert.equal(told(world, referId).at(-1), 'leg.refer_notify 200')
+  assert.is(world.media.legs.get(caller)!.roomId, world.legOf(bob)?.roomId)
+  assert.is((await world.events('call.ended')).length, 1)
+  assert.equal(await world.events('conference.participant.left'), [])
+  await world.close()
+})
+
 test('attended, with the REFER right behind the ACK: who answered is on its way into the one call, and gets into the other', async () => {
   const everybody = await talk()
   const { world, ann, bob, phone, callId } = everybody
