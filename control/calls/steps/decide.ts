@@ -155,7 +155,9 @@ export function onEnded(rows: LegRows, end: LegEnd, at: string): Decision {
   const { call, participant } = rows
   if (call.ended_at !== null) return NOTHING
   const cause = causeText(end)
-  const wasSeated = participant.joined_at !== null && participant.left_at === null
+  // Who was rung has joined a call, not a conference, and may be the call's own leg since a transfer.
+  const wasSeated =
+    participant.session_call_id !== null && participant.joined_at !== null && participant.left_at === null
   return {
     call: {
       status: finalStatus(call, end.reason),
