@@ -3,11 +3,13 @@ import { findLeg, setLeg } from '../../../control/calls/legs.ts'
 import type { Trx } from '../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { supervise } from '../../../control/queues/call-handling.ts'
+import { ringsOf } from '../../../control/queues/ringing/rings.ts'
+import { leave } from '../../../control/queues/transfers/leaving.ts'
 import { takeMembersCall } from '../../../control/queues/transfers/taking.ts'
 import { stopWaiting } from '../../../control/queues/waiting-calls.ts'
 import type { CommandName } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
-import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
+import { makeQueueWorld, phoneDials, type QueueWorld } from './queue-world.ts'
 
 const test = suite('control/queues/while-sending')
 
@@ -70,6 +72,7 @@ async function ringing() {
   const world = await makeQueueWorld()
   const ann = await world.addAgent('ann')
   const bob = await world.addAgent('bob')
+  await forTenant(world.store.db, world.tenant).change('users', bob, { extension: '302' })
   for (const id of [ann, bob]) await world.setStatus(id, 'available')
   const legId = await world.callUser(ann)
   await world.settle()
@@ -119,6 +122,37 @@ test("a call that a colleague's phone could not pick up rings on for its member,
   world.media.pickUp(replaces)
   await world.settle()
   assert.equal([await world.status(ann), await world.status(bob)], ['busy', 'available'])
+  await world.close()
+})
+
+test('a member whose two calls of two nodes are joined, both nodes at a time, is free', async () => {
+  const { world, ann, bob, callId } = await ringing()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const replaces = 'part_second'
+  assert.is(await phoneDials(world, ann, { legId: replaces, dialled: '302' }), null)
+  await world.settle()
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  const call = {
+    legId: 'part_node',
+    from: { uri: 'sip:node@phones', user: 'node', host: 'phones', name: null },
+    passedOn: { account: 'ann', joins: true as const },
+  }
+  world.media.add(call.legId)
+  // The node of the first call is done with it.
+  beforeReply(
+    world,
+    name => name === 'leg.replace',
+    async trx => {
+      const first = (await ringsOf(trx, world.tenant, callId)).find(({ user_id }) => user_id === ann)!
+      await leave(trx, world.tenant, first, world.clock.now().toISOString())
+    },
+  )
+  const deps = { store: world.store, now: world.clock.now }
+  await takeMembersCall(deps, world.media, { tenant: world.tenant, userId: ann, call, replaces })
+  await world.settle()
+  assert.is(await world.status(ann), 'available')
   await world.close()
 })
 
