@@ -41,7 +41,9 @@ export async function takeMembersCall(
     const at = now().toISOString()
     await store.transaction(async trx => {
       await onReplaced(trx, { legId: replaces, by })
-      await leave(trx, tenant, left, at)
+      // The other call's node may have made this one the member's main call meanwhile.
+      const ring = await forTenant(trx, tenant).find('rings', left.id)
+      if (ring !== undefined) await leave(trx, tenant, ring, at)
       await tellCall(trx, tenant, left.call_id, { type: 'call.transferred', at })
     })
   }
