@@ -10,6 +10,8 @@ import { until } from '../calls-world.ts'
 /** Each has a channel of its own, and waits for its deadlines and reconnects. */
 const test = suite('control/media-link/client', { together: true })
 
+const EMPTY = { legs: [], rooms: [], captures: [], streams: [], recordings: [], browserIds: [], refers: [] }
+
 interface Recorder extends MediaHandler {
   log: string[]
   /** Holds the next event until it is called. */
@@ -98,6 +100,26 @@ test('events missed are handled, then the snapshot, then requests are let throug
   await until(() => client.state === 'ready')
   assert.equal(handler.log, ['booted boot-1', 'begin leg.ringing 1', 'commit 1', 'after 1', 'reconcile 1'])
   assert.equal(await client.request('media.stats', {}), { counters: {}, gauges: {}, histograms: {} })
+  await client.close()
+  await media.close()
+})
+
+test('what is dialled because of a missed event, before the snapshot is compared, is not missing from it', async () => {
+  const media = new FakeMedia()
+  await media.listen()
+  media.emit('leg.incoming', { legId: 'part_caller' } as never)
+  const handler = recorder()
+  const compared: string[] = []
+  handler.reconcile = async ({ legs }) => void compared.push(...legs.map(({ legId }) => legId))
+  const client = new MediaClient(media.path, handler, silent)
+  const legs: { legId: string; state: string }[] = [{ legId: 'part_caller', state: 'incoming' }]
+  media.overrides.set('media.snapshot', () => ({ ...EMPTY, seq: 1, legs: [...legs] }))
+  // Meanwhile another caller comes, of whom control is told later.
+  handler.after = async () =>
+    void legs.push({ legId: 'part_dialled', state: 'dialing' }, { legId: 'part_next', state: 'incoming' })
+  client.start()
+  await until(() => client.state === 'ready')
+  assert.equal(compared, ['part_caller', 'part_dialled'])
   await client.close()
   await media.close()
 })
