@@ -51,6 +51,30 @@ function subjectOf(body: object): string | null {
   return typeof id === 'string' ? id : null
 }
 
+function readable(snapshot: MediaSnapshot | Failure): MediaSnapshot {
+  if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+  return snapshot
+}
+
+/** A snapshot with what our commands have made since: only callers who are yet to be told of come by themselves. */
+const withMade = (before: MediaSnapshot, later: MediaSnapshot): MediaSnapshot => ({
+  ...before,
+  legs: withNew(
+    before.legs,
+    later.legs.filter(leg => leg.state !== 'incoming'),
+    leg => leg.legId,
+  ),
+  rooms: withNew(before.rooms, later.rooms, room => room.roomId),
+  captures: withNew(before.captures, later.captures, ({ target }) => JSON.stringify(target)),
+  streams: withNew(before.streams, later.streams, stream => stream.streamId),
+  recordings: withNew(before.recordings, later.recordings, recording => recording.recordingId),
+})
+
+function withNew<T>(before: readonly T[], later: readonly T[], idOf: (one: T) => string): T[] {
+  const known = new Set(before.map(idOf))
+  return [...before, ...later.filter(one => !known.has(idOf(one)))]
+}
+
 type Position = { bootId: string | null; lastSeq: number }
 
 /** With this position, media sends everything again that it was not told is committed. */
@@ -281,15 +305,14 @@ export class MediaClient implements MediaPort {
   async #begin(socket: Socket, bootId: string): Promise<void> {
     const position = await this.#handler.position()
     if (position.bootId !== bootId) await this.#handler.booted(bootId)
-    const snapshot = await this.#send('media.snapshot', {})
-    if (this.#socket !== socket) return
-    if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+    const snapshot = readable(await this.#send('media.snapshot', {}))
     // Later events wait, so that a leg newer than the snapshot is not taken for one that is missing.
     await this.#events.drain(this.#source(socket), snapshot.seq)
-    // The comparison sees their effects.
+    // The comparison sees their effects, such as a leg that is dialled for a missed caller.
     await this.#events.idle()
+    const later = readable(await this.#send('media.snapshot', {}))
     if (this.#socket !== socket) return
-    await this.#handler.reconcile(snapshot, this.#inner)
+    await this.#handler.reconcile(withMade(snapshot, later), this.#inner)
     if (this.#socket !== socket) return
     this.#state = 'ready'
     this.#events.storeBack()
@@ -387,11 +410,11 @@ export class MediaClient implements MediaPort {
       await sleep(LOOK_AGAIN_MS)
       return
     }
-    if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
+    const read = readable(snapshot)
     await this.settled()
     if (this.#socket !== socket) return
     this.#log.warn({ subjects: [...doubts] }, 'commands without an answer: compared with media')
-    await this.#handler.recheck(snapshot, doubts, this.#inner)
+    await this.#handler.recheck(read, doubts, this.#inner)
   }
 
   /** Messages of one turn of the event loop are sent together, since each write of the socket is a system call. */

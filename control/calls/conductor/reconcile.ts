@@ -113,10 +113,9 @@ export class Reconciler {
       if (call !== undefined) await applyCapture(trx, call, { id: targetId(target), state }, at)
     })
     await this.#endLostAttachments(snapshot, at)
-    for (const id of await runningLegs(store.db)) {
-      if (!legs.has(id)) await this.#step(id, media, () => this.#endUnknown(id))
-    }
-    for (const id of await centre.rungLegs()) {
+    // Read before the first of them ends: others may be dialled in its place.
+    const running = [...(await runningLegs(store.db)), ...(await centre.rungLegs())]
+    for (const id of running) {
       if (!legs.has(id)) await this.#step(id, media, () => this.#endUnknown(id))
     }
     await this.#each([snapshot], (trx, taken) => centre.reconcile(trx, taken))
