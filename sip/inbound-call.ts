@@ -39,7 +39,7 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
     core.refuse(transaction, 400, now)
     return
   }
-  const replaced = replacedBy(core, request)
+  const replaced = replacedBy(core, request, peer)
   if (replaced !== null && 'status' in replaced) {
     core.refuse(transaction, replaced.status, now)
     return

@@ -103,7 +103,7 @@ function isRefusedRefer(core: AgentCore, asked: Asked, from: Peer): boolean {
 
 function isTurnedAway(core: AgentCore, asked: Asked, peer: Peer): boolean {
   const { request } = asked
-  const replaced = replacedBy(core, request)
+  const replaced = replacedBy(core, request, peer)
   // Only the far end of a call knows its tags.
   if (replaced !== null && 'session' in replaced) return false
   const invite = {

@@ -281,9 +281,13 @@ export class UserAgent {
     return this.#with(sessionId, session => sendInfo(this.#core, session, { type: contentType, bytes: body }, now))
   }
 
-  /** The identity and target of a confirmed dialog for far ends; null: there is none. */
-  dialogOf(sessionId: string): { callId: string; localTag: string; remoteTag: string; remoteTarget: string } | null {
-    const { callId, localTag, remoteTag, remoteTarget } = this.#core.sessions.get(sessionId)?.dialog ?? {}
+  /** The identity and target of a confirmed dialog for far ends, or of the early one whose far end has this tag; null: there is none. */
+  dialogOf(
+    sessionId: string,
+    early?: string | null,
+  ): { callId: string; localTag: string; remoteTag: string; remoteTarget: string } | null {
+    const { dialog = null, outgoing = null } = this.#core.sessions.get(sessionId) ?? {}
+    const { callId, localTag, remoteTag, remoteTarget } = dialog ?? outgoing?.early.get(early ?? '')?.dialog ?? {}
     if (callId === undefined || localTag === undefined || remoteTag == null || remoteTarget === undefined) return null
     return { callId, localTag, remoteTag, remoteTarget }
   }

@@ -67,6 +67,8 @@ export class PhoneCall {
   /** How often the other side changed the session. */
   reinvitesReceived = 0
   #sessionId = ''
+  /** The far end's tag while it rings. */
+  #earlyTag: string | null = null
 
   constructor(sip: SipEndpoint, audio: PhoneAudio, host: string, options: MediaOptions, offer: Body | null = null) {
     this.#sip = sip
@@ -162,7 +164,7 @@ export class PhoneCall {
   dialog(): string {
     let named = ''
     this.#sip.do(agent => {
-      const dialog = agent.dialogOf(this.#sessionId)
+      const dialog = agent.dialogOf(this.#sessionId, this.#earlyTag)
       if (dialog !== null) named = `${dialog.callId};to-tag=${dialog.remoteTag};from-tag=${dialog.localTag}`
       return []
     })
@@ -213,6 +215,7 @@ export class PhoneCall {
   onEvent(event: UaEvent): void {
     switch (event.kind) {
       case 'provisional':
+        this.#earlyTag = event.tag
         this.#ringing.resolve(event.status)
         break
       case 'answered':

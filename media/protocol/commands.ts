@@ -193,10 +193,20 @@ export const COMMANDS = {
     }),
   ),
   /**
-   * Accepts one that names a dialog of another node of ours, and joins the leg's room with whoever talks on that dialog there: their far end is
-   * the other node from now on. `leg.refer_progress`, then `leg.replaced`. `account`: of the member who asks, and leaves both calls.
+   * Accepts one that names a dialog of another node of ours, and joins the leg's room with whoever talks on that dialog there, or is rung: their
+   * far end is the other node from now on. `leg.refer_progress`, then `leg.replaced`. `account`: of the member who asks, and leaves both calls.
+   * `ringback`: heard while it rings there.
    */
-  'leg.refer_join': ok('main', Type.Object({ legId: id, referId: id, account: id, timeoutS: integer(1, 3600) })),
+  'leg.refer_join': ok(
+    'main',
+    Type.Object({
+      legId: id,
+      referId: id,
+      account: id,
+      timeoutS: integer(1, 3600),
+      ringback: Type.Optional(toneSource),
+    }),
+  ),
   /**
    * Asks the leg's far end to call somebody else: `leg.refer_progress`. `inPlaceOf`: whoever talks on that leg, in its place (then `to`
    * is where that one is). With the ID of a far end's REFER it says who has asked for it (RFC 3892).

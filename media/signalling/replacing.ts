@@ -9,7 +9,7 @@ import { fieldsOfReason } from './causes.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf, saying } from './invitation.ts'
-import { type Early, isOver, type Line, partyOf } from './line.ts'
+import { type Early, isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
 import { Resting, type Sign, type Way, Ways } from './ways.ts'
@@ -18,6 +18,9 @@ import { Resting, type Sign, type Way, Ways } from './ways.ts'
 const FORBIDDEN = 403
 /** The call was passed on too often (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
+
+/** A far end that need not wait for the answer of who takes its place. */
+const LET_GO = 'let_go'
 
 /** Progress of a call in a leg's place: a SIP status; 200 and above are final. */
 export type Told = (status: number) => void
@@ -34,8 +37,8 @@ interface Attempt {
   ringback: ToneSource | undefined
   isRinging: boolean
   isOver: boolean
-  /** The cause with which the line's far end has hung up meanwhile; null: it has not. */
-  left: LegCause | null
+  /** The cause with which the line's far end has hung up meanwhile, or that it was let go; null: it is there still. */
+  left: LegCause | typeof LET_GO | null
 }
 
 interface ReplacingOptions {
@@ -69,9 +72,11 @@ export class Replacing {
   /** A caller takes the place of the far end of a leg that rings, or talks. */
   async replace({ legId, byLegId }: Request<'leg.replace'>): Promise<Reply<'leg.replace'> | Failure> {
     const [line, by] = [this.#lines.get(legId), this.#lines.get(byLegId)]
+    while (line?.opening) await line.opening
     if (line === undefined || isOver(line)) return notFound(legId)
     if (by === undefined || by.state !== 'incoming' || by.engine !== null) return notFound(byLegId)
-    if (line.state === 'incoming' || line.engine === null) return conflict('the leg is not talked on yet')
+    if (line.state === 'incoming') return this.#replaceCaller(line, by)
+    if (line.engine === null) return conflict('the leg is not talked on yet')
     clearTimeout(by.timer)
     const next = this.#successor(line, { peer: by.peer, srtp: by.offer === null ? 'off' : 'optional' })
     const { descriptions } = this.#options
@@ -95,6 +100,32 @@ export class Replacing {
     this.#leave(before, reason)
     const connected = agreed === null ? {} : await descriptions.connect(line, agreed.media)
     return isFailure(connected) ? connected : {}
+  }
+
+  /**
+   * A node that calls for a caller of ours takes that one's place before there is an answer: it is the caller from now on, is told that it rings, and
+   * hears what the other one has heard.
+   */
+  async #replaceCaller(line: Line, by: Line): Promise<Reply<'leg.replace'> | Failure> {
+    const { sessionId, offer, peer, reliability } = by
+    const { descriptions, sip } = this.#options
+    const next = this.#successor(line, { peer, srtp: 'optional' })
+    const agreed = line.early === null || offer === null ? null : descriptions.answer(next, offer)
+    if (agreed !== null && 'error' in agreed) {
+      this.#refuse(by, 488, [incompatible(line, agreed.error)])
+      return { failure: 'invalid', message: `the caller's offer cannot be answered: ${agreed.error}` }
+    }
+    this.#lines.bind(by, '')
+    next.description = agreed?.answer ?? null
+    const before = this.#swap(line, next, sessionId)
+    Object.assign(line, { offer, reliability, early: null })
+    void this.#lines.finish(by, 'transfer_completed', null)
+    this.#leave(before, 'transfer_completed')
+    const connected = agreed === null ? {} : await descriptions.connectEarly(line, agreed.media, 'to_caller')
+    if (isFailure(connected)) return connected
+    const heard = agreed === null ? null : { type: SDP, bytes: agreed.answer }
+    sip().do((agent, now) => agent.provisional(sessionId, heard === null ? 180 : 183, heard, now))
+    return {}
   }
 
   #refuse(line: Line, status: number, headers: [string, string][]): void {
@@ -307,15 +338,22 @@ export class Replacing {
     told(status)
     const { line, left } = attempt
     if (left === null || status < 300) return
-    line.cause ??= left
-    void this.#lines.finish(line, line.endReason ?? 'caller_hangup', null)
+    if (left !== LET_GO) line.cause ??= left
+    const reason = left === LET_GO ? reasonOfStatus(status) : 'caller_hangup'
+    void this.#lines.finish(line, line.endReason ?? reason, null)
+  }
+
+  /** The far end of a line leaves before who is called in its place has answered: the leg waits for that one. */
+  letGo(line: Line): void {
+    const { sessionId } = line
+    if (this.outlives(line, LET_GO)) this.#leave(sessionId, 'transfer_completed')
   }
 
   /**
    * Whether somebody is called in the place of a line's far end, which has hung up: many do so once their transfer is accepted (RFC 5589
    * §6.2). The leg then waits for the other one, and ends if there is no answer.
    */
-  outlives(line: Line, cause: LegCause): boolean {
+  outlives(line: Line, cause: LegCause | typeof LET_GO): boolean {
     const attempt = [...this.#pending].find(one => one.line === line)
     if (attempt === undefined) return false
     attempt.left = cause

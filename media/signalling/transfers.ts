@@ -127,7 +127,7 @@ export class Transfers {
 
   /** Accepts it, and takes the place of the dialog of another node that it names. */
   join(request: Request<'leg.refer_join'>): Reply<'leg.refer_join'> | Failure {
-    return this.#callFor(request, ({ line, to, elsewhere }) => {
+    const targetsOf = ({ line, to, elsewhere }: Asked): DialTarget[] => {
       if (elsewhere === null) return []
       const { node, dialog } = elsewhere
       const route = this.#options.sip().nodes.joinRoute(node, dialog, request.account)
@@ -143,14 +143,16 @@ export class Transfers {
         replaces: dialog,
       }
       return route === null ? [] : [{ ...target, route: [route] }]
-    })
+    }
+    return this.#callFor(request, targetsOf, request.ringback, true)
   }
 
-  /** Accepts it, and calls in place of the requester. */
+  /** Accepts it, and calls in place of the requester, who leaves once there is an answer, or with `leavesRinging` as soon as it rings. */
   #callFor(
     { legId, referId, timeoutS }: Pick<Request<'leg.refer_bridge'>, 'legId' | 'referId' | 'timeoutS'>,
     targetsOf: (asked: Asked) => DialTarget[],
     ringback?: ToneSource,
+    leavesRinging = false,
   ): Failure | Record<string, never> {
     const asked = this.#asked.get(referId)
     if (asked === undefined || asked.line.legId !== legId) return notAsked(referId)
@@ -161,9 +163,15 @@ export class Transfers {
     this.#answer(referId, 202)
     const by = referredBy === null ? {} : { referredBy: `<${referredBy}>` }
     const targets = targetsOf(asked).map(one => ({ ...one, ...by }))
-    this.#options.replacing.call(line, { targets, timeoutS, ringback, said }, sipCode => {
+    const { replacing, lines } = this.#options
+    let isDone = false
+    replacing.call(line, { targets, timeoutS, ringback, said }, status => {
+      if (isDone) return
+      const sipCode = leavesRinging && status < 200 ? 200 : status
+      isDone = sipCode >= 200
       this.#notify(referId, sipCode)
-      this.#options.lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: sipCode >= 200 })
+      lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: isDone })
+      if (sipCode !== status) replacing.letGo(line)
     })
     return {}
   }

@@ -1,5 +1,5 @@
 import type { AgentCore, Session } from '../agent-core.ts'
-import type { NamedDialog } from '../agent-types.ts'
+import type { NamedDialog, Peer } from '../agent-types.ts'
 import type { SipRequest } from '../message/message.ts'
 import { isToken, paramValue, validParams } from '../message/params.ts'
 
@@ -20,14 +20,15 @@ export function parseReplaces(value: string): NamedDialog | null {
 export type Replaced = { session: Session } | { status: number }
 
 /** Null: the INVITE replaces nothing. */
-export function replacedBy(core: AgentCore, request: SipRequest): Replaced | null {
+export function replacedBy(core: AgentCore, request: SipRequest, { proxy }: Peer): Replaced | null {
   const values = request.headers.list('replaces')
   if (values.length === 0) return null
   const named = values.length === 1 ? parseReplaces(values[0]!) : null
   if (named === null) return { status: 400 }
   const session = core.findNamed(named)
-  // An early dialog may only be replaced if we have placed the call: nobody may take over a caller of ours.
-  if (session === null || (session.role === 'uas' && session.phase === 'inviting')) return { status: 481 }
+  // An early dialog may only be replaced if we have placed the call: nobody may take over a caller of ours, unless that caller wants it.
+  const isCaller = session?.role === 'uas' && session.phase === 'inviting'
+  if (session === null || (isCaller && proxy?.joins !== true)) return { status: 481 }
   if (session.phase === 'over') return { status: 603 }
   if (named.earlyOnly && session.phase !== 'inviting') return { status: 486 }
   return { session }

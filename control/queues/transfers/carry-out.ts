@@ -47,17 +47,17 @@ async function bridge(
   { to, replaces, account }: Extract<Plan, { kind: 'bridge' }>,
 ): Promise<object> {
   const { leg_id: legId, id: referId } = row
-  if (account !== undefined) return media.request('leg.refer_join', { legId, referId, account, timeoutS: TIMEOUT_S })
   const scoped = forTenant(store.db, tenantOf(row))
+  const call = await scoped.find('calls', row.call_id)
+  const asked = { legId, referId, timeoutS: TIMEOUT_S, ringback: await toneOf(store.db, 'ringback', call) }
+  if (account !== undefined) return media.request('leg.refer_join', { ...asked, account })
   const leg = await scoped.find('participants', legId)
   const connection = await scoped.find('connections', leg?.connection_id ?? '')
   if (connection === undefined) return media.request('leg.refer_answer', { legId, referId, sipCode: 603 })
-  const call = await scoped.find('calls', row.call_id)
   const other = call === undefined ? undefined : call.direction === 'inbound' ? call.to_address : call.from_address
   const from = other?.startsWith('+') ? other : undefined
   const target = { ...targetOver(connection, to, from, vault), ...(replaces === null ? {} : { replaces }) }
-  const heard = call === undefined ? {} : { ringback: await toneOf(store.db, 'ringback', call) }
-  return media.request('leg.refer_bridge', { legId, referId, target, timeoutS: TIMEOUT_S, ...heard })
+  return media.request('leg.refer_bridge', { ...asked, target })
 }
 
 async function begin(deps: CallCentreParts, trx: Trx, row: CallTransferRow, plan: Plan, at: string): Promise<void> {

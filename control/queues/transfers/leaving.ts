@@ -3,25 +3,26 @@ import { isPaused } from '../../calls/pci.ts'
 import { isLeadable } from '../../calls/steps/table.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { isRung } from '../ringing/early-media.ts'
 import { meet } from '../ringing/holding.ts'
 import { agentFree } from '../ringing/purposes.ts'
 import { ASIDE, isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
 import { answererOf } from '../ringing/sides.ts'
 import type { RingRow } from '../tables.ts'
 
-/** A member's phone joins its call with one at another node: at both nodes its leg stays, and leads to the other node from then on. */
-
-/** The ring of a member who talks with somebody on this leg, and may leave it; a SIP status: why not. */
+/** The ring of a member who talks with somebody on this leg, or has somebody rung, and may leave it; a SIP status: why not. */
 export async function leavable(trx: Trx, tenant: Tenant, userId: string, legId: string): Promise<RingRow | number> {
-  const callId = (await findLeg(trx, tenant, legId))?.call_id ?? ''
+  const leg = await findLeg(trx, tenant, legId)
+  const callId = leg?.call_id ?? ''
   const ring = (await ringsOf(trx, tenant, callId)).find(one => one.leg_id === legId && one.user_id === userId)
   if (ring?.state !== 'talking' || ASIDE.includes(ring.purpose)) return 403
   const other = isCaller(ring) ? await answererOf(trx, tenant, callId) : await mainLeg(trx, tenant, callId)
   const isTalking = other !== undefined && !('problem' in other) && (isCaller(ring) || isLeadable(other.step))
-  return isTalking && !(await isPaused(trx, tenant, callId)) ? ring : 603
+  const isCalling = leg !== undefined && isRung(leg) && (await mainRing(trx, tenant, callId)) !== undefined
+  return (isTalking || isCalling) && !(await isPaused(trx, tenant, callId)) ? ring : 603
 }
 
-/** The member has left, and is free; who was on hold for its phone talks. */
+/** The member's leg leads to its call at another node from now on, and the member is free; who was on hold for its phone talks. */
 export async function leave(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const { call_id: callId, leg_id: legId } = ring
@@ -30,8 +31,9 @@ export async function leave(trx: Trx, tenant: Tenant, ring: RingRow, at: string)
     const answered = await mainRing(trx, tenant, callId)
     if (answered?.leg_id != null) await setLeg(trx, tenant, answered.leg_id, { on_hold: 0 })
   } else {
-    const nobodys = { user_id: null, open_user: null, queue_id: null, purpose: 'transfer' as const }
-    await scoped.change('rings', ring.id, nobodys)
+    // Whoever is still dialled meets the one who has placed the call.
+    const purpose = ring.purpose === 'placed' ? ring.purpose : 'transfer'
+    await scoped.change('rings', ring.id, { user_id: null, open_user: null, queue_id: null, purpose })
     await scoped.change('calls', callId, { target: 'number' })
   }
   const role = isCaller(ring) ? {} : { role: 'party' as const }

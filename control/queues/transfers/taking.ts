@@ -58,12 +58,11 @@ export async function takeMembersCall(
 async function claim(trx: Trx, { tenant, userId, replaces }: Taking): Promise<RingRow | number | null> {
   const scoped = forTenant(trx, tenant)
   const leg = await scoped.find('participants', replaces)
-  const rings = await scoped
+  const ring = await scoped
     .select('rings')
     .selectAll()
     .where(eb => eb.or([eb('leg_id', '=', replaces), eb('id', '=', leg?.ring_id ?? '')]))
-    .execute()
-  const [ring] = rings
+    .executeTakeFirst()
   if (leg === undefined || ring === undefined) return 403
   if (ring.user_id === userId) return null
   if (ring.state !== 'ringing' || ring.user_id === null || !PICKED_UP.includes(ring.purpose)) return 403

@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
 import { tone } from '../../../bench/voices.ts'
 import { Chromium, missingBrowser } from '../../e2e/browsers/chromium.ts'
 import { has, hearsSpeech, newMember, startPage } from '../../e2e/browsers/pages.ts'
 import { SipPage } from '../../e2e/browsers/sip-page.ts'
-import { curtain } from '../../e2e/scene.ts'
+import { curtain, HEARD_DBOV } from '../../e2e/scene.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import { doorTo, makeCertificate } from '../peers/doors.ts'
 import { Sipp } from '../peers/sipp.ts'
@@ -401,6 +402,107 @@ sharedTest(
       }
     }
     await Promise.all([phone.close(), other.close(), caller.close()])
+  },
+)
+
+/** A member's phone that has put its caller, at the near node, on hold, and what it dials then rings at the far one. */
+async function rungAtFar(extension: string, dialled: string, rung: Phone) {
+  const [near, far] = nodes
+  const { account, number } = await memberAt(extension)
+  const [phone, caller] = [await Phone.open('agent'), await Phone.open('caller')]
+  await phone.register(account as never, far.sip)
+  const call = async () => {
+    const [atCaller, held] = await taken(caller, number, near.sip, phone)
+    await hears(near, held, 440)
+    assert.is(await held.hold(), 200)
+    const placed = await phone.dial(dialled, far.sip, { account: account as never })
+    const ringing = await rung.next()
+    ringing.ring()
+    await placed.ringing
+    return { atCaller, held, placed, ringing }
+  }
+  return { account, call, close: () => Promise.all([phone.close(), caller.close()]) }
+}
+
+/** A phone's REFER with Replaces of a call that still rings elsewhere: it leaves both calls at once. */
+async function refers({ held, placed }: { held: PhoneCall; placed: PhoneCall }) {
+  held.refer(`sip:anybody@${nodes[1].sip.host}`, placed)
+  await held.ended
+  assert.is((await placed.outcome).status, 480)
+}
+
+sharedTest(
+  "a phone's REFER joins its call with one that still rings at another node: it leaves both, and the caller waits",
+  async () => {
+    const [near, far] = nodes
+    const bob = await memberAt('7727')
+    const other = await Phone.open('bob')
+    await other.register(bob.account as never, far.sip)
+    const agent = await rungAtFar('7726', '7727', other)
+    for (const isAnswered of [true, false]) {
+      const { atCaller, held, placed, ringing } = await agent.call()
+      await refers({ held, placed })
+      // Our ringing tone is quieter than who speaks.
+      await hears(near, atCaller, 425, HEARD_DBOV - 5)
+      if (isAnswered) {
+        ringing.answer()
+        ringing.say(tone(1000))
+        await Promise.all([hears(near, atCaller, 1000), hears(near, ringing, 440)])
+        assert.equal((await near.ok('GET', '/calls?status=held')).data, [], 'nobody is on hold any more')
+        await ringing.hangup()
+      } else void atCaller.hangup()
+      await Promise.all([atCaller.ended, ringing.ended])
+      await near.until('both calls are over', async () =>
+        (await near.ok('GET', '/calls?status=in_progress')).data.length === 0 ? true : null,
+      )
+    }
+    await Promise.all([other.close(), agent.close()])
+  },
+)
+
+sharedTest(
+  "a phone's REFER joins its call with one that it hears before the answer, from a queue of another node",
+  async () => {
+    const [near, far] = nodes
+    const [bob, colleague] = [await memberAt('7729'), await Phone.open('bob')]
+    await colleague.register(bob.account as never, far.sip)
+    await near.ok('PUT', `/agents/${bob.userId}/status`, { status: 'available' })
+    const { id } = await near.ok('POST', '/queues', { name: 'Rings', member_user_ids: [bob.userId] })
+    await near.ok('POST', '/inbound_routes', { match: { to: '9814' }, target: { type: 'queue', id } })
+    const agent = await rungAtFar('7728', '9814', colleague)
+    const { atCaller, held, placed, ringing } = await agent.call()
+    await refers({ held, placed })
+    ringing.answer()
+    ringing.say(tone(1000))
+    await Promise.all([hears(near, atCaller, 1000), hears(near, ringing, 440)])
+    await atCaller.hangup()
+    await ringing.ended
+    await Promise.all([colleague.close(), agent.close()])
+  },
+)
+
+sharedTest(
+  "a phone's REFER joins its call with one to a number outside that still rings over a trunk of another node",
+  async () => {
+    const [near] = nodes
+    const outside = await Phone.open('outside')
+    const [, port] = /:(\d+)$/.exec(outside.uri)!
+    const trunk = { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: Number(port) }
+    const { id } = await near.ok('POST', '/connections', trunk)
+    const agent = await rungAtFar('7730', '+4930777777', outside)
+    for (const isAnswered of [true, false]) {
+      const { atCaller, held, placed, ringing } = await agent.call()
+      await refers({ held, placed })
+      if (isAnswered) {
+        ringing.answer()
+        ringing.say(tone(1000))
+        await Promise.all([hears(near, atCaller, 1000), hears(near, ringing, 440)])
+        await ringing.hangup()
+      } else ringing.reject(486)
+      await atCaller.ended
+    }
+    await near.ok('DELETE', `/connections/${id}`)
+    await Promise.all([outside.close(), agent.close()])
   },
 )
 

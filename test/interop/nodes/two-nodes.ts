@@ -52,8 +52,8 @@ type AddNode = (settings?: Record<string, string>) => Promise<Product>
 
 let databasesMade = 0
 
-export const hears = (node: Product, call: PhoneCall, hz: number): Promise<true> =>
-  node.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
+export const hears = (node: Product, call: PhoneCall, hz: number, aboveDbov = HEARD_DBOV): Promise<true> =>
+  node.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > aboveDbov ? true : null))
 
 /** A call to this number at a node, which this phone takes: the caller's end and the phone's. The caller says 440 Hz. */
 export async function taken(
