@@ -47,7 +47,7 @@ for (const codec of ['PCMU', 'PCMA'] as const) {
       await talked(call.id, 7000)
       baresip.hangup()
       await baresip.until('CALL_CLOSED')
-      const heard = baresip.heard()
+      const heard = await baresip.heard()
       const level = levelAt(TONE_HZ, heard, heard.length - NARROWBAND_HZ, heard.length)
       assert.ok(level > HEARD_DBOV, `${level} dBov of its own tone`)
       assert.is((await endedCall(product, call.id)).ended_reason, 'caller_hangup')
@@ -67,7 +67,7 @@ baresipTest('baresip answers a call that the API places, hears music on hold, an
     await product.ok('POST', `/calls/${call.id}/hangup`)
     await baresip.until('CALL_CLOSED')
     assert.ok(
-      baresip.heard().some(sample => Math.abs(sample) > 500),
+      (await baresip.heard()).some(sample => Math.abs(sample) > 500),
       'it heard nothing',
     )
     assert.is((await endedCall(product, call.id)).ended_reason, 'api_hangup')

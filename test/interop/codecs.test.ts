@@ -80,7 +80,7 @@ async function meeting(): Promise<void> {
     await Promise.all(calls.map(id => endedCall(product, id)))
     await Promise.all(there.map(baresip => baresip.until('CALL_CLOSED')))
     for (const [i, { codec, toneHz }] of PARTIES.entries()) {
-      const dump = there[i]!.dump()
+      const dump = await there[i]!.dump()
       const measured = purities(dump, othersOf(i, dump.rateHz))
       assert.ok(measured.length > ENOUGH, `${codec} hears all others in ${measured.length} pieces`)
       assert.ok(measured[ENOUGH]! > CLEAN_DB, `${codec}: ${measured[ENOUGH]} dB`)

@@ -194,7 +194,7 @@ function contract(name: string, open: () => Promise<Edge>): void {
       })
       caller.hangup()
       await caller.until('CALL_CLOSED')
-      const heard = caller.heard()
+      const heard = await caller.heard()
       const level = levelAt(TONE_HZ, heard, heard.length - NARROWBAND_HZ, heard.length)
       assert.ok(level > HEARD_DBOV, `${level} dBov`)
       assert.is((await endedCall(product, call.id)).ended_reason, 'caller_hangup')

@@ -113,7 +113,7 @@ for (const transport of ['udp', 'tcp'] as const) {
         })
         assert.is(ended.ended_reason, 'agent_hangup')
         await statusOf(userId, 'offline')
-        assert.ok(levelAt(OTHER_HZ, phone.heard().slice(-8000)) > HEARD_DBOV, 'the member hears the other end')
+        assert.ok(levelAt(OTHER_HZ, (await phone.heard()).slice(-8000)) > HEARD_DBOV, 'the member hears the other end')
       }),
   )
 }
@@ -190,7 +190,7 @@ baresipTest("the far end's early media is heard by the phone, which is answered 
     )
     phone.hangup()
     await outside.ended
-    assert.ok(levelAt(OTHER_HZ, phone.heard().slice(-4000)) > HEARD_DBOV, 'the phone hears it')
+    assert.ok(levelAt(OTHER_HZ, (await phone.heard()).slice(-4000)) > HEARD_DBOV, 'the phone hears it')
   }),
 )
 

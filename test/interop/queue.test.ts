@@ -86,8 +86,8 @@ async function hearsTone(call: PhoneCall, toneHz: number): Promise<void> {
 }
 
 /** Whether any half second of what baresip has heard has the tone: before it, its phone had not been answered. */
-function hasHeard(agent: Baresip, toneHz: number): boolean {
-  const heard = agent.heard()
+async function hasHeard(agent: Baresip, toneHz: number): Promise<boolean> {
+  const heard = await agent.heard()
   const window = 4000
   for (let at = 0; at + window <= heard.length; at += window) {
     if (levelAt(toneHz, heard.subarray(at, at + window)) > HEARD_DBOV) return true
@@ -113,7 +113,7 @@ baresipTest(
       agent.phone.hangup()
       assert.is((await endedCall(product, id)).ended_reason, 'agent_hangup')
       await statusIs(agent.userId, 'wrap_up')
-      assert.ok(hasHeard(agent.phone, CALLER_HZ), 'baresip hears the caller')
+      assert.ok(await hasHeard(agent.phone, CALLER_HZ), 'baresip hears the caller')
     } finally {
       await agent.phone.stop()
       await caller.close()
@@ -175,7 +175,7 @@ baresipTest(
       await product.until('it is completed', async () =>
         (await product.ok('GET', `/callbacks/${id}`)).status === 'completed' ? true : null,
       )
-      assert.ok(hasHeard(agent.phone, CALLER_HZ), 'baresip hears the person')
+      assert.ok(await hasHeard(agent.phone, CALLER_HZ), 'baresip hears the person')
     } finally {
       await agent.phone.stop()
       await person.close()

@@ -47,8 +47,8 @@ async function talked(callId: string, packets: number): Promise<void> {
 }
 
 /** That a whole second of what it heard is this tone; `lastS`: of the last seconds. */
-function assertHears(phone: Baresip, hz: number, label: string, lastS = Number.POSITIVE_INFINITY): void {
-  const all = phone.heard()
+async function assertHears(phone: Baresip, hz: number, label: string, lastS = Number.POSITIVE_INFINITY): Promise<void> {
+  const all = await phone.heard()
   const heard = all.subarray(Math.max(0, all.length - lastS * NARROWBAND_HZ))
   let loudest = -100
   for (let end = NARROWBAND_HZ; end <= heard.length; end += NARROWBAND_HZ / 4) {
@@ -91,8 +91,8 @@ baresipTest('with `srtp` required baresip as caller and as called hear each othe
         caller.hangup()
         await caller.until('CALL_CLOSED')
         await endedCall(product, call.id)
-        assertHears(called, CALLER_HZ, 'called')
-        assertHears(caller, CALLED_HZ, 'caller')
+        await assertHears(called, CALLER_HZ, 'called')
+        await assertHears(caller, CALLED_HZ, 'caller')
       })
     },
   ),
@@ -133,14 +133,14 @@ baresipTest(
             await product.ok('POST', `/calls/${id}/hangup`)
             await called.until('CALL_CLOSED')
             assert.ok(
-              called.heard().some(sample => Math.abs(sample) > 500),
+              (await called.heard()).some(sample => Math.abs(sample) > 500),
               'it heard nothing',
             )
           })
         }
         caller.hangup()
         await caller.until('CALL_CLOSED')
-        assertHears(caller, CALLER_HZ, 'echo, after the hold', 3)
+        await assertHears(caller, CALLER_HZ, 'echo, after the hold', 3)
       },
     ),
 )

@@ -70,7 +70,7 @@ async function meeting(): Promise<void> {
     await Promise.all([sipp.passed(), baresip.until('CALL_CLOSED'), endedCall(product, callId)])
 
     assertHolds('the phone', phoneHeard, ['sipp', 'baresip'])
-    const baresipHeard = baresip.heard()
+    const baresipHeard = await baresip.heard()
     assertHolds('baresip', second(baresipHeard, baresipHeard.length - 2 * NARROWBAND_HZ), ['phone', 'sipp'])
     assertHolds('SIPp', streamed(receiver), ['phone', 'baresip'])
     await assertRecording(callId, members)

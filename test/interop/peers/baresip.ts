@@ -42,6 +42,11 @@ interface BaresipEvent {
 
 const TRIES = 3
 const isDump = (file: string): boolean => file.endsWith('-dec.wav')
+/** Where the samples of a dump begin. */
+const dataFrom = (wav: Buffer): number => wav.indexOf('data', 12, 'latin1') + 8
+/** Whether the file has got the length of its samples, which is written last. */
+const isComplete = (wav: Buffer): boolean =>
+  wav.length > 12 && dataFrom(wav) + wav.readUInt32LE(dataFrom(wav) - 4) === wav.length
 
 /** Debian's baresip without a screen: sends a tone from a file, dumps what it hears, and is controlled over its control port. */
 export class Baresip {
@@ -120,14 +125,17 @@ export class Baresip {
     }
   }
 
-  /** What it heard in its call, at its codec's rate; available after the call. */
-  heard(): Int16Array {
-    return this.dump().samples
+  /** What it heard in its call, at its codec's rate; resolves after the call. */
+  async heard(): Promise<Int16Array> {
+    return (await this.dump()).samples
   }
 
   /** The same, with the rate. */
-  dump(): { samples: Int16Array; rateHz: number } {
-    const wav = readWav(readFileSync(join(this.#directory, this.#dumpName())))
+  async dump(): Promise<{ samples: Int16Array; rateHz: number }> {
+    const file = join(this.#directory, this.#dumpName())
+    // It reports the end of a call before it completes the call's file.
+    while (!isComplete(readFileSync(file))) await sleep(POLL_MS)
+    const wav = readWav(readFileSync(file))
     if ('error' in wav) throw new Error(`baresip's dump: ${wav.error}`)
     return { samples: wav.samples[0]!, rateHz: wav.sampleRateHz }
   }
@@ -135,7 +143,7 @@ export class Baresip {
   /** The same during the call: the file has no length yet, and its samples (those of its first channel) are all that follows. */
   dumpSoFar(): { samples: Int16Array; rateHz: number } {
     const bytes = readFileSync(join(this.#directory, this.#dumpName()))
-    const from = bytes.indexOf('data', 12, 'latin1') + 8
+    const from = dataFrom(bytes)
     const blockBytes = 2 * bytes.readUInt16LE(22)
     const length = Math.floor((bytes.length - from) / blockBytes)
     const samples = Int16Array.from({ length }, (_, i) => bytes.readInt16LE(from + i * blockBytes))
