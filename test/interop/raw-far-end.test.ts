@@ -449,6 +449,56 @@ test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866
   }
 })
 
+test('an INVITE larger than 1,300 bytes goes over TCP where no transport is named (RFC 3261 §18.1.1)', async () => {
+  const peer = await calls.peer('tcp')
+  const [name, said] = ['a'.repeat(128), 'b'.repeat(120)]
+  const to = `sip:${name}@127.0.0.1:${peer.port};said=${said}`
+  const { id } = await product.ok('POST', '/calls', { to, from: `sip:${name}@example.com` })
+  const invite = await peer.next('INVITE')
+  assert.ok(invite.text.length > 1300)
+  assert.match(field(invite.text, 'via'), /^SIP\/2\.0\/TCP /)
+  invite.reply(responseTo(invite, '486 Busy Here'))
+  await peer.next('ACK')
+  assert.is((await calls.endOf(id)).status, 'busy')
+})
+
+test('whoever ends a call, our source says goodbye by RTCP (RFC 3550 §6.6)', async () => {
+  const peer = await calls.peer()
+  for (const whoHangsUp of ['they', 'we']) {
+    const heard: Buffer[] = []
+    const audio = createSocket('udp4', datagram => heard.push(datagram)).bind(0, '127.0.0.1')
+    await once(audio, 'listening')
+    peer.send(calls.inviteFrom(peer, 'UDP', audioAt(audio.address().port, '0', ['a=rtcp-mux'])), product.sip.port)
+    const answer = await peer.next('200')
+    answer.reply(inside(answer, 'ACK', 1))
+    await product.until('our audio is there', async () => (heard.length > 5 ? true : null))
+    if (whoHangsUp === 'they') {
+      answer.reply(inside(answer, 'BYE', 2))
+      await peer.next('200')
+    } else {
+      const { data } = await product.ok('GET', '/calls?status=in_progress&limit=1')
+      await product.ok('POST', `/calls/${data[0].id}/hangup`)
+      const bye = await peer.next('BYE')
+      bye.reply(responseTo(bye, '200 OK'))
+    }
+    const source = heard.find(datagram => !isReport(datagram))!.readUInt32BE(8)
+    await product.until('our source has left', async () => (heard.flatMap(goodbyesIn).includes(source) ? true : null))
+    audio.close()
+  }
+})
+
+/** Of the packet types of RTCP (RFC 5761 §4). */
+const isReport = (datagram: Buffer): boolean => datagram[1]! >= 192 && datagram[1]! <= 223
+
+/** The sources that say BYE in a compound RTCP datagram (RFC 3550 §6.6). */
+function goodbyesIn(datagram: Buffer): number[] {
+  const left: number[] = []
+  for (let at = 0; isReport(datagram) && at + 8 <= datagram.length; at += 4 * (datagram.readUInt16BE(at + 2) + 1)) {
+    if (datagram[at + 1] === 203) left.push(datagram.readUInt32BE(at + 4))
+  }
+  return left
+}
+
 test('what an ACK says beside the offer of its INVITE changes nothing, and a 100 has the Timestamp of that (RFC 3261 §13.2.1, §8.2.6.1)', async () => {
   const peer = await calls.peer()
   peer.send(

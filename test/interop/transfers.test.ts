@@ -255,6 +255,28 @@ wireTest(
     }),
 )
 
+wireTest(
+  'attended, while the second call still rings: the phone is out of both at once, and the others meet with the answer',
+  () =>
+    withMember(async (phone, account) => {
+      const { call: first, outside: one } = await callOutside(phone, account, TARGET, 440)
+      assert.ok(await hears(first, 440))
+      const second = await phone.dial(OTHER, product.sip, { account })
+      const two = await carrier.next()
+      two.ring()
+      await second.ringing
+      first.refer(`sip:${OTHER}@127.0.0.1`, second)
+      await first.ended
+      assert.is((await second.outcome).status, 480)
+      assert.ok(await hears(one, 425, HEARD_DBOV - 5), 'our ringing tone')
+      two.answer()
+      two.say(tone(700))
+      assert.equal([await hears(one, 700), await hears(two, 440)], [true, true])
+      await one.hangup()
+      await two.ended
+    }),
+)
+
 wireTest("RFC 3891: a second phone of the member's takes the call over, and the first is hung up", () =>
   withMember(async (phone, account) => {
     const { call: first, outside } = await callOutside(phone, account, TARGET, 440)
