@@ -20,8 +20,8 @@ const NO_KEYS = new RegExp(
     /\d+\.\d+\.\d+\.\d+(?::\d+)?|localhost:\d+|rport=\d+|m=audio \d+|a=rtcp:\d+/, // an address with its port
     /o=tandem \d+|CSeq: \d+/, // random numbers of sessions and of requests (RFC 8866 5.2, RFC 3261 8.1.1.5)
     /\d+\.\d{5,}/, // a measured fraction
-    // Measures, and rows, by their names.
-    /\\*"(?:\w*_)?(?:ms|s|sec|usec|msw|lsw|bytes|octets|packets|sent|seq_no|ssrc|timestamp|quantity|port|pid|rowid|time|id|block)\\*":-?\d+/,
+    // Measures, rows, and random numbers of rows' states, by their names.
+    /\\*"(?:\w*_)?(?:ms|s|sec|usec|msw|lsw|bytes|octets|packets|sent|seq_no|ssrc|timestamp|quantity|port|pid|rowid|time|id|block|revision)\\*":-?\d+/,
     /\\*"\w+(?:Ms|Bytes|Sent|Port|Hz)\\*":-?\d+/,
   ]
     .map(({ source }) => source)
