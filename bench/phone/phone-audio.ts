@@ -73,6 +73,9 @@ export class PhoneAudio {
   #ssrc = -1
   #lastEvent = -1
   #toneAt = 0
+  #startedAt = 0
+  /** Frames sent, or left to a key. */
+  #ticks = 0
   #stopPacing: () => void = () => {}
 
   private constructor(socket: RtpSocket) {
@@ -107,12 +110,22 @@ export class PhoneAudio {
     return Math.max(...numbers) - Math.min(...numbers) + 1 - new Set(numbers).size
   }
 
+  /**
+   * What this process was too busy to send, since it began: its timestamps lag behind the clock by this much, as those of a phone without the
+   * processor do (RFC 3550 §5.1 would have them go on) [ms].
+   */
+  get unsentMs(): number {
+    return this.#media === null ? 0 : performance.now() - this.#startedAt - this.#ticks * FRAME_MS
+  }
+
   /** Uses the negotiated media; the first time, this starts sending. */
   connect(media: NegotiatedMedia): void {
     const isFirst = this.#media === null
     this.#media = media
     this.#law = g711ByName(media.codec.name) ?? PCMU
-    if (isFirst) this.#stopPacing = pacer.join(() => this.#send())
+    if (!isFirst) return
+    this.#startedAt = performance.now()
+    this.#stopPacing = pacer.join(() => this.#send())
   }
 
   /** Presses keys one after the other; resolves when the last one has been sent. */
@@ -146,6 +159,7 @@ export class PhoneAudio {
       if (!this.#sendKey(media)) this.#sendFrame(media)
     }
     this.#sender.advance(SAMPLES)
+    this.#ticks++
   }
 
   #sendFrame(media: NegotiatedMedia): void {

@@ -9,7 +9,8 @@ const MAX_DELAY_MS = 10_000
 
 /**
  * When something was sent, on our clock, by its RTP timestamp: as if it had travelled as fast as the fastest packet. So a key whose
- * packets were delayed counts by the time of its press. Pure: `now` is monotonic [ms].
+ * packets were delayed counts by the time of its press. A sender that stood still without counting that time in its timestamps looks the same:
+ * what it sends counts as sent earlier, so a key soon after a card-payment pause rather counts as one of it. Pure: `now` is monotonic [ms].
  */
 export class SenderClock {
   readonly #timestamps = new Unwrapper(32)

@@ -30,6 +30,11 @@ test('a stall that ends in a burst moves nothing', () => {
   assert.ok(clock.timeOf(timestampAt(4700), 5300) < 4760)
 })
 
+test('a sender that stood still counts as held up from then on: no delay is taken for standing still', () => {
+  const clock = heardFor(5000, at => (at > 4600 ? 3000 : FAST_MS))
+  assert.ok(Math.abs(clock.timeOf(timestampAt(4900), 7900) - (4900 + FAST_MS)) < 25)
+})
+
 test('a clock that runs slower than ours is followed', () => {
   const clock = new SenderClock()
   for (let at = 0; at < 600_000; at += 20) clock.observe(timestampAt(at), at * 1.0002 + FAST_MS)
