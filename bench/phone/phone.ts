@@ -117,8 +117,11 @@ export class Phone {
   async call(user: string, server: SipAddress, options: DialOptions = {}): Promise<PhoneCall> {
     const call = await this.dial(user, server, options)
     const outcome = await call.outcome
-    if (outcome.status !== 200) throw new Error(`${this.name} called ${user} and got ${outcome.status}`)
-    return call
+    if (!('origin' in outcome)) return call
+    // Who refused, and when to try again, tell the reasons of one status apart.
+    const { status, reason, origin, retryAfterS } = outcome
+    const again = retryAfterS === null ? '' : `, Retry-After: ${retryAfterS}`
+    throw new Error(`${this.name} called ${user} and got ${status} ${reason} (${origin}${again})`)
   }
 
   /** Resolves with the next incoming call, which is to be answered (`answer`), rung (`ring`) or refused (`reject`). */
