@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { on, once } from 'node:events'
 import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone/phone.ts'
 import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { sharedProduct } from '../e2e/shared-product.ts'
@@ -389,6 +390,54 @@ test('what a REFER says for whom it names goes on with the call there (RFC 7433 
   await peer.next('ACK')
   ack.reply(ours('BYE', 2, []))
   await peer.next('200')
+})
+
+test('follow: an attended transfer whose two calls are over one connection is completed by REFER with Replaces (RFC 3891)', async () => {
+  const peer = await calls.peer()
+  await calls.connection(peer, { transfers: 'follow', rates: [{ prefix: '+4977', cost: 0 }] })
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'consults@example.com' })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const phone = await Phone.open('consults')
+  await phone.register(await product.ok('POST', `/users/${userId}/sip_credential`), product.sip)
+  const contact = `Contact: <sip:far@127.0.0.1:${peer.port}>`
+  const answered = async () => {
+    const invite = await peer.next('INVITE')
+    const ok = responseTo(invite, '200 OK', [contact, 'Content-Type: application/sdp'], audioAt(6010))
+    invite.reply(ok)
+    return { ok, ack: await peer.next('ACK') }
+  }
+  const { id } = await product.ok('POST', '/calls', { to: '+497711', user_id: userId })
+  const first = await answered()
+  const member = await phone.next()
+  member.answer()
+  await product.until('the two talk', async () => {
+    const consulting = await product.api('POST', `/calls/${id}/transfer`, { to: '+497722', type: 'attended' })
+    return consulting.status < 300 ? true : null
+  })
+  const second = await answered()
+  await product.until('the third is there', async () =>
+    (await product.api('POST', `/calls/${id}/transfer/complete`)).status < 300 ? true : null,
+  )
+  const refer = await peer.next('REFER')
+  assert.is(field(refer.text, 'call-id'), field(first.ok, 'call-id'))
+  const tagOf = (name: string) => /;tag=([^;\s]+)/.exec(field(second.ok, name))![1]
+  const dialog = `${field(second.ok, 'call-id')};to-tag=${tagOf('to')};from-tag=${tagOf('from')}`
+  assert.is(field(refer.text, 'refer-to'), `<sip:far@127.0.0.1:${peer.port}?Replaces=${encodeURIComponent(dialog)}>`)
+  refer.reply(responseTo(refer, '202 Accepted', [contact]))
+  const told = ['Event: refer', 'Subscription-State: terminated;reason=noresource', contact]
+  const notify = inside({ text: refer.text }, 'NOTIFY', 1, [...told, 'Content-Type: message/sipfrag'], 'SIP/2.0 200 OK')
+  const [from, to] = [field(first.ok, 'to'), field(first.ok, 'from')]
+  first.ack.reply(notify.replace(/^from: .*$/m, `From: ${from}`).replace(/^to: .*$/m, `To: ${to}`))
+  const left: string[] = []
+  while (left.length < 2) {
+    const bye = await peer.next('BYE')
+    left.push(field(bye.text, 'call-id'))
+    bye.reply(responseTo(bye, '200 OK'))
+  }
+  assert.equal(left.sort(), [first, second].map(({ ok }) => field(ok, 'call-id')).sort())
+  await member.ended
+  assert.is((await calls.endOf(id)).ended_reason, 'transfer_completed')
+  await phone.close()
 })
 
 test('a caller who has heard an announcement before the answer is refused with the cause that its call shows', async () => {
