@@ -211,14 +211,14 @@ const OTHER = '+493055555555'
 
 /** A member's account, and a phone that proves it. */
 async function withMember(
-  use: (phone: Phone, account: { username: string; password: string }) => Promise<void>,
+  use: (phone: Phone, account: { username: string; password: string }, userId: string) => Promise<void>,
 ): Promise<void> {
   const { user_id: userId } = await product.ok('POST', '/invitations', { email: `member${++members}@example.com` })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
   const { username, password } = await product.ok('POST', `/users/${userId}/sip_credential`)
   const phone = await Phone.open('member')
   try {
-    await use(phone, { username, password })
+    await use(phone, { username, password }, userId)
   } finally {
     await phone.close()
   }
@@ -290,6 +290,49 @@ wireTest("RFC 3891: a second phone of the member's takes the call over, and the 
     await second.ended
   }),
 )
+
+wireTest(
+  "RFC 3891: a member's phone picks up what rings at a colleague, whose phone is told that it was answered",
+  () =>
+    withMember((phone, account) =>
+      withMember(async (colleague, other, userId) => {
+        await colleague.register(other, product.sip)
+        const match = { to: '4790' }
+        const { id } = await product.ok('POST', '/inbound_routes', { match, target: { type: 'user', id: userId } })
+        const calling = phone.dial('4790', product.sip)
+        const rung = await colleague.next()
+        rung.ring()
+        const caller = await calling
+        await caller.ringing
+        const headers = [['Replaces', rung.dialog()]] as const
+        const taken = await phone.call('anything', product.sip, { account, headers })
+        assert.match((await rung.ended).reasonHeader ?? '', /SIP;cause=200/)
+        caller.say(tone(440))
+        taken.say(tone(700))
+        assert.equal([await hears(caller, 700), await hears(taken, 440)], [true, true])
+        await taken.hangup()
+        await caller.ended
+        await product.ok('DELETE', `/inbound_routes/${id}`)
+      }),
+    ),
+)
+
+wireTest('RFC 3891: a trunk may take over a call of its own, but not an answered one as early', async () => {
+  const trunk = await Phone.open('trunk', {}, TRUNK)
+  await policy('bridge')
+  const first = await trunk.call(NUMBER, product.sip)
+  const instead = (dialog: string) => trunk.dial(NUMBER, product.sip, { headers: [['Replaces', dialog]] })
+  assert.is((await (await instead(`${first.dialog()};early-only`)).outcome).status, 486)
+  const second = await instead(first.dialog())
+  assert.is((await second.outcome).status, 200)
+  await first.ended
+  second.say(tone(700))
+  assert.ok(await hears(second, 700), 'the echo')
+  await policy('refuse')
+  assert.is((await (await instead(second.dialog())).outcome).status, 403)
+  await second.hangup()
+  await trunk.close()
+})
 
 // ---------------------------------------------------------------------------------------------------- baresip
 
