@@ -256,6 +256,10 @@ const endUnplaced = ({ store, now }: DialDeps, legId: string, reason: EndedReaso
 export const mediaUnavailable = (message: string): Problem =>
   problem('media_unavailable', `The media engine cannot be reached: ${message}.`, { retryAfterS: 1 })
 
+/** By its row it runs, and media does not know it: what is asked of it now would have no effect. */
+export const beingStarted = (what: string): Problem =>
+  problem('media_unavailable', `The ${what} is only being started, or has just ended.`, { retryAfterS: 1 })
+
 /** How a number or SIP URI is reached, and from where. `legId`: of the call, where it may hold a line already. */
 export async function wayTo(
   db: Db,

@@ -65,7 +65,7 @@ export interface CommandsOptions {
 export class CommandTable {
   readonly #options: CommandsOptions
   readonly #threads = new Map<string, EngineThread>()
-  /** Recordings and transcripts that have ended, by key: their call has ended too, so nobody can start them again. */
+  /** Recordings and transcripts that have ended, by key: a start that was on its way then comes too late. */
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   /** For each snapshot in progress, the recordings that have ended meanwhile, whose events follow it. */
   readonly #asking = new Set<Set<string>>()
@@ -231,12 +231,14 @@ export class CommandTable {
   }
 
   /** Known from the request on, so that its end, which may come first, finds it; a refused one is removed. */
-  async #start(name: string, request: { target: Target }): Promise<object> {
+  async #start(name: string, request: { target: Target; live?: boolean }): Promise<object> {
     const { key } = begunBy(name, request)
     // Its room may be gone while it continues.
     const thread = this.#threads.get(key) ?? this.#threadOfTarget(request.target)
-    if (thread === undefined && this.#over.has(key)) {
-      return { failure: 'conflict', message: `${name}: it has ended with its call` } satisfies Failure
+    // A copilot hears on when its caller agrees again.
+    const mayGoOn = thread !== undefined && request.live === true
+    if (this.#over.has(key) && !mayGoOn) {
+      return { failure: 'conflict', message: `${name}: it has ended` } satisfies Failure
     }
     const isNew = !this.#threads.has(key)
     if (isNew && thread !== undefined) this.#threads.set(key, thread)

@@ -83,7 +83,7 @@ class Recordings implements SinkKind {
   /** Ends a recording; the file is written behind the call's back and announced by `ready` or `failed`. */
   #stop(recordingId: string): Ok | Failure {
     const entry = this.#entries.get(recordingId)
-    if (entry === undefined) return unknown(recordingId)
+    if (entry === undefined) return this.#has(recordingId) ? {} : unknown(recordingId)
     this.#entries.delete(recordingId)
     const finished = entry.finish().then(info => {
       if (!('error' in info)) this.#tell('recording.ready', info)

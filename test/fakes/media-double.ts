@@ -212,6 +212,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'recording.start': (model, { recordingId, target }) => {
     if (!model.isHere(target)) return notFound(recordingId)
     if (model.recordings.has(recordingId)) return conflict('is being recorded already')
+    if (model.recorded.has(recordingId)) return conflict('it has ended')
     model.recordings.add(recordingId)
     return {}
   },
@@ -219,6 +220,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'recording.resume': recording,
   'recording.stop': (model, { recordingId }) => {
     if (!model.recordings.delete(recordingId)) return notFound(recordingId)
+    model.recorded.add(recordingId)
     model.emit('recording.ready', { ...RECORDED, recordingId, file: `${recordingId}.wav` })
     return {}
   },

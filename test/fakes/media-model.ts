@@ -108,6 +108,8 @@ export class MediaModel {
   readonly streams = new Map<string, StreamSnapshot>()
   readonly pauses = new Map<string, CaptureState>()
   readonly recordings = new Set<string>()
+  /** Recordings that have ended. */
+  readonly recorded = new Set<string>()
   readonly closedBrowsers = new Set<string>()
   /** Open REFERs. `accepted`: it is ours, or control has accepted it. */
   readonly refers = new Map<string, { legId: string; accepted: boolean }>()

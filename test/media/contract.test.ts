@@ -237,6 +237,16 @@ for (const [name, open] of [
     },
   )
 
+  proves('a recording that was stopped does not begin again by a start that was on its way', async party => {
+    await answered(party, 'call_1')
+    const start = { recordingId: 'call_1', target: { roomId: 'call_1' } }
+    assert.is(failureOf(await party.run('recording.start', start)), null)
+    assert.is(failureOf(await party.run('recording.stop', { recordingId: 'call_1' })), null)
+    assert.is(failureOf(await party.run('recording.start', start)), 'conflict')
+    for (let n = 0; n < 1000 && told(party).at(-1) !== 'recording.ready'; n++) await setImmediate()
+    assert.is(failureOf(await party.run('recording.start', start)), 'conflict', 'its file is written')
+  })
+
   proves('what is not there is not found', async party => {
     assert.is(failureOf(await hangup(party)), 'not_found')
     const legId = 'part_1'

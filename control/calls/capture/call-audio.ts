@@ -6,6 +6,7 @@ import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { applyRecording, applyStream, endStream, STOPPED } from '../records.ts'
 import type { Of } from '../steps/event-handler.ts'
+import { follow } from '../steps/follow.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
 import { changedCalls, forgetChange } from './changes.ts'
@@ -111,6 +112,9 @@ export class CallAudio {
     const streams = trx.selectFrom('media_streams').selectAll()
     const row = await streams.where('id', '=', body.streamId).executeTakeFirst()
     if (row !== undefined) await applyStream(trx, row, body, at)
+    // It was stopped while its start was on the way.
+    if (row !== undefined && row.ended_reason !== null && body.endedReason === null)
+      follow(trx, row.call_id, async ({ media }) => void (await media.request('stream.stop', { streamId: row.id })))
   }
 
   async recordingReady(trx: Trx, { body, at }: Of<'recording.ready'>): Promise<void> {

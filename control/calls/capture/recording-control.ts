@@ -6,7 +6,7 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import { mediaUnavailable } from '../dial.ts'
+import { beingStarted, mediaUnavailable } from '../dial.ts'
 import { insertRecording } from '../records.ts'
 import { keepableCall } from '../running-call.ts'
 import type { RecordingRow } from '../tables.ts'
@@ -95,11 +95,8 @@ async function start(deps: RecordingControlDeps, context: Context, id: string): 
   // Without an answer its state is unknown until the next snapshot.
   if (!isFailure(reply) || reply.failure === 'conflict') return made
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
-  await forTenant(store.db, context)
-    .delete('recordings')
-    .where('call_id', '=', id)
-    .where('status', '=', 'recording')
-    .execute()
+  const rows = forTenant(store.db, context).delete('recordings').where('call_id', '=', id)
+  await rows.where('status', '=', 'recording').execute()
   await forTenant(store.db, context).update('calls').set({ record: 0 }).where('id', '=', id).execute()
   return conflict('not_possible', `The call cannot be recorded: ${reply.message}.`)
 }
@@ -125,7 +122,7 @@ async function setPaused(
   const reply = await media.request(isPaused ? 'recording.pause' : 'recording.resume', { recordingId: id })
   if (isFailure(reply)) {
     if (isUndecided(reply)) return mediaUnavailable(reply.message)
-    if (reply.failure === 'not_found') return conflict('not_running', 'The recording has ended.')
+    if (reply.failure === 'not_found') return beingStarted('recording')
     if (!context.isResumed) {
       return isPaused
         ? conflict('already_paused', 'The recording is paused already.')
@@ -155,5 +152,6 @@ async function stop(deps: RecordingControlDeps, context: Context, id: string): P
   if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
   await media.settled()
   const current = (await recordingOf(store.db, context, id)) ?? row
+  if (isFailure(reply) && current.status === 'recording') return beingStarted('recording')
   return context.transaction(async () => toCallRecording(current))
 }

@@ -131,11 +131,8 @@ async function createStream(
   // Without an answer, the next snapshot tells whether it runs, and starts it if it does not.
   if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered')
     return toMediaStream(await reread(deps, context, made.row))
-  await forTenant(store.db, context)
-    .delete('media_streams')
-    .where('id', '=', made.row.id)
-    .where('status', '=', 'connecting')
-    .execute()
+  const rows = forTenant(store.db, context).delete('media_streams').where('id', '=', made.row.id)
+  await rows.where('status', '=', 'connecting').execute()
   if (reply.failure === 'capacity') {
     return problem('stream_limit', 'Too many streams at once.', { retryAfterS: RETRY_AFTER_S })
   }
@@ -157,7 +154,7 @@ async function stopStream(
   const reply = await deps.media.request('stream.stop', { streamId })
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
-  return context.transaction(async trx => {
+  const stopped = await context.transaction(async trx => {
     const streams = forTenant(trx, context)
     const current = await streams.find('media_streams', streamId)
     const at = deps.now().toISOString()
@@ -166,6 +163,9 @@ async function stopStream(
       await (isFailure(reply) ? endStream(trx, current, at, STOPPED) : applyStream(trx, current, reply, at))
     return toMediaStream((await streams.find('media_streams', streamId)) ?? row)
   })
+  // Its start may have come to media meanwhile; one that comes later is stopped by its event.
+  if (isFailure(reply)) await deps.media.request('stream.stop', { streamId })
+  return stopped
 }
 
 /** 404 for whichever part of the path does not exist. */

@@ -7,7 +7,7 @@ import { input, languageTag } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import { mediaUnavailable } from '../dial.ts'
+import { beingStarted, mediaUnavailable } from '../dial.ts'
 import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
 import { keepableCall } from '../running-call.ts'
 import { unconsentedProblem } from './demanded-consent.ts'
@@ -104,5 +104,6 @@ async function stop(
   if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
   await media.settled()
   const current = (await readTranscript(store.db, context, id)) ?? before
+  if (isFailure(reply) && current.status === 'running') return beingStarted('transcript')
   return context.transaction(async () => current)
 }

@@ -70,6 +70,7 @@ export class Transcripts {
   /** Ends a transcript; `ready` follows its last segment. `now` [ms]. */
   stop(transcriptId: string, now: number): Ok | Failure {
     const transcript = this.#running.get(transcriptId)
+    if (this.#finishing.has(transcriptId)) return {}
     if (transcript === undefined) return { failure: 'not_found', message: `no transcript ${transcriptId}` }
     this.#running.delete(transcriptId)
     const finished = transcript.finish(now)

@@ -72,6 +72,26 @@ test('a stream is stopped by DELETE with its final counters; one that has ended 
   await world.close()
 })
 
+test('a stream that is stopped while its start is on the way does not run, whenever the start comes', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const id = await echoCall(world)
+  const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
+  const running = { ...media.streams.get(body.id)! }
+  let stops = 0
+  // Media knows nothing of it yet when it is asked first.
+  media.overrides.set('stream.stop', () => (++stops === 1 ? { failure: 'not_found', message: 'none' } : undefined))
+  const stopped = await control.ask(`DELETE /v1/calls/${id}/streams/${body.id}`)
+  assert.equal([stopped.status, stopped.body.status], [200, 'stopped'])
+  assert.equal([stops, media.streams.has(body.id)], [2, false], 'it came while the first answer was on its way')
+  media.streams.set(body.id, running)
+  media.emit('stream.changed', running)
+  await media.committed()
+  await media.until(() => stops === 3)
+  assert.is(media.streams.has(body.id), false, 'it came later')
+  await world.close()
+})
+
 for (const [url, addresses] of [
   ['ws://127.0.0.1:9000/', []],
   ['ws://[::1]/', []],

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import type { CommandName } from '../../../../media/protocol.ts'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
 import { until } from '../../calls-world.ts'
@@ -75,6 +76,27 @@ test('who hangs up before his transcript could begin leaves an empty one, which 
   )
   await own.close()
 })
+
+for (const [noun, start, actions] of [
+  ['recording', 'recording.start', ['pause', 'resume', 'stop']],
+  ['transcript', 'transcript.start', ['stop']],
+] as const) {
+  test(`a ${noun} whose start is still on its way is not stopped as if it had ended: 503, and then it is`, async () => {
+    const { media } = world
+    const { callId } = await called()
+    const path = `/v1/calls/${callId}/${noun}`
+    assert.is((await world.ask(`POST ${path}/start`)).status, 201)
+    await media.command(start)
+    const commands = actions.map(action => `${noun}.${action}` as CommandName)
+    for (const name of commands) media.overrides.set(name, () => ({ failure: 'not_found', message: 'not here yet' }))
+    for (const action of actions) {
+      const { status, body, headers } = await world.ask(`POST ${path}/${action}`)
+      assert.equal([status, body.error.code, headers['retry-after']], [503, 'media_unavailable', '1'], action)
+    }
+    for (const name of commands) media.overrides.delete(name)
+    assert.is((await world.ask(`POST ${path}/stop`)).status, 200)
+  })
+}
 
 test('a language that nobody here understands is refused, and leaves no transcript', async () => {
   const { media } = world
