@@ -19,7 +19,7 @@ import { type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { closeSoftphones } from './agents/shut-out.ts'
 import { callAnswered, callEnded } from './call-events.ts'
-import { changeSupervision, type Handling, holdByPhone } from './call-handling.ts'
+import { changeSupervision, type Handling, holdByPhone, resumeSupervision } from './call-handling.ts'
 import type { CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ring-events.ts'
@@ -191,8 +191,9 @@ export class CallCentre implements CallCentrePort {
     return onReplaced(trx, body)
   }
 
-  resumeTransfers(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
-    return resumeTransfers(this.#deps, snapshot, media)
+  async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
+    await resumeTransfers(this.#deps, snapshot, media)
+    await resumeSupervision(this.#deps, media)
   }
 
   async onEarlyMedia(trx: Trx, { body }: Of<'leg.early_media'>): Promise<void> {

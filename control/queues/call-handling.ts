@@ -5,8 +5,9 @@ import { isLeadable, STEPS } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Cause } from '../kernel/events/log.ts'
+import { nodeOf } from '../kernel/store/node.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
@@ -285,6 +286,15 @@ export async function supervise(
   const target = { type: 'user' as const, id: userId }
   const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'supervise', mode, at })
   return ring ?? conflict('agent_busy', 'The member is on another call.')
+}
+
+/** After a reconnect to media: a mode that was changed meanwhile has not got there. */
+export async function resumeSupervision(deps: CallCentreParts, media: MediaPort): Promise<void> {
+  const { db } = deps.store
+  const there = db.selectFrom('rings').selectAll().where('purpose', '=', 'supervise').where('state', '=', 'talking')
+  for (const ring of await there.where('node_id', '=', nodeOf(db)).execute()) {
+    await changeSupervision(deps, media, tenantOf(ring), ring)
+  }
 }
 
 /** Applies the mode of a supervisor who is already in the call. */

@@ -32,8 +32,8 @@ export interface CallCentrePort extends Leading {
   onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void>
   onReferProgress(trx: Trx, event: Of<'leg.refer_progress'>): Promise<void>
   onReplaced(trx: Trx, event: Of<'leg.replaced'>): Promise<void>
-  /** After a reconnect: continues pending transfers. */
-  resumeTransfers(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
+  /** After a reconnect: continues pending transfers, and tells media how supervisors are heard. */
+  resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
   /** Whether a new call to a queue is refused as busy; its rows are then ended. */
   refuses(
     trx: Trx,

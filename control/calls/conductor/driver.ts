@@ -179,7 +179,7 @@ export class CallDriver implements MediaHandler {
     this.#deps.keeper?.forget()
     await this.#reconciler.run(snapshot, media)
     sendDue(this.#deps.store)
-    await this.#faults.guard(null, null, () => this.#deps.centre.resumeTransfers(snapshot, media))
+    await this.#faults.guard(null, null, () => this.#deps.centre.resume(snapshot, media))
     await this.#deps.centre.run(media)
     await this.#deps.programs?.resume(snapshot, media, this.#guard(media))
     await this.#faults.guard(null, null, async () => this.#deps.devices?.reconcile(snapshot, media))

@@ -353,6 +353,23 @@ test('supervise: monitor is heard by nobody, whisper by the agent, barge by all;
   await world.close()
 })
 
+test('a mode that is changed while media cannot be reached is that of the supervisor once it can', async () => {
+  const { world, bob, act } = await talk()
+  await act(handling => supervise(handling, { mode: 'monitor', userId: bob }))
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  const ring = await act(handling => supervise(handling, { mode: 'barge', userId: bob }))
+  world.killAfter(0)
+  await world
+    .centre()
+    .changeSupervision(world.media, world.tenant, ring as never)
+    .catch(() => {})
+  assert.equal(world.legOf(bob)!.heardBy, [])
+  await world.settle()
+  assert.is(world.legOf(bob)!.heardBy, null)
+  await world.close()
+})
+
 test('a whisper follows the call: the next agent hears it, a party outside never does, and no transfer ends it', async () => {
   const { world, ann, bob, act } = await talk()
   const carl = await world.addAgent('carl')
