@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { MediaRequests } from '../../control/media-link/requests.ts'
 import type { CommandName, Commands, DialTarget, LegSnapshot, MediaEvent } from '../../media/protocol.ts'
@@ -243,7 +243,9 @@ for (const [name, open] of [
     assert.is(failureOf(await party.run('recording.start', start)), null)
     assert.is(failureOf(await party.run('recording.stop', { recordingId: 'call_1' })), null)
     assert.is(failureOf(await party.run('recording.start', start)), 'conflict')
-    for (let n = 0; n < 1000 && told(party).at(-1) !== 'recording.ready'; n++) await setImmediate()
+    // The file is written by a thread of its own.
+    for (let n = 0; n < 2000 && told(party).at(-1) !== 'recording.ready'; n++) await setTimeout(5)
+    assert.is(told(party).at(-1), 'recording.ready')
     assert.is(failureOf(await party.run('recording.start', start)), 'conflict', 'its file is written')
   })
 
