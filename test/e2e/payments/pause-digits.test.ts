@@ -260,6 +260,10 @@ test(
     const typing = [...payers, paidBy.payer].map(({ call, types }) => types(call))
     for (const digit of PAGE) bot.send({ event: 'dtmf', dtmf: { digit } })
     await Promise.all(typing)
+    // A key that comes only after the pause, as an INFO that is sent again, goes to nobody.
+    await product.until('the payment line has all keys', async () =>
+      terminal.keysHeard.length >= (CARD + INFO + PAGE).length ? true : null,
+    )
     await terminal.heard.next(500)
     // The last key of each caller is still pressed when the pause ends.
     const held = payers.map(({ call, types }) =>
