@@ -187,7 +187,8 @@ test('an agent whose phone joins the call with one of another node has left it: 
   const referId = media.refer(legId, '302', { legId: null, dialog: 'c;to-tag=1;from-tag=2', atNode: true })
   await world.settle()
   const asked = media.handled.find(({ name }) => name === 'leg.refer_join')!.body
-  assert.equal(asked, { legId, referId, account: 'live-ann', timeoutS: 60 })
+  const ringback = { kind: 'tone', name: 'ringback' }
+  assert.equal(asked, { legId, referId, account: 'live-ann', timeoutS: 60, ringback })
   media.emit('leg.refer_progress', { legId, referId, sipCode: 200, isOver: true })
   await act(async () => {})
   assert.equal(

@@ -25,8 +25,11 @@ async function forgetful(name: 'leg.dial' | 'leg.hangup' | 'leg.move', isDone: b
   return world
 }
 
+/** Control reads two when it connects: before it handles what it has missed, and after it. */
+const SNAPSHOTS = 2
+
 const rechecked = (world: CallsWorld): Promise<void> =>
-  world.media.until(() => world.media.sent('media.snapshot').length === 2)
+  world.media.until(() => world.media.sent('media.snapshot').length > SNAPSHOTS)
 
 test('a call whose dialling is not answered is open until the next snapshot, and rings once', async () => {
   const world = await forgetful('leg.dial', true)
