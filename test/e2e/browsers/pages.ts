@@ -26,6 +26,14 @@ export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean
   return false
 }
 
+/** Whether what was under way when a microphone was muted ends within some seconds: where page, product and phone wait for a core, that is more than a moment. */
+export async function fallsSilent(call: PhoneCall, seconds = 3): Promise<boolean> {
+  for (let half = 0; half < 2 * seconds; half++) {
+    if (loudness(await call.heard.next(500)) <= SPOKEN_DBOV) return true
+  }
+  return false
+}
+
 /** Time limit for `has`, as for a selector [ms]. */
 const FIELD_MS = 30_000
 
