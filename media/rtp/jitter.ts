@@ -125,6 +125,7 @@ export class JitterBuffer extends JitterCounters {
     this.reset()
   }
 
+  /** Itself, for whoever reads nothing else of it. */
   get counters(): JitterCounters {
     return this
   }

@@ -3,7 +3,10 @@ import type { Libc } from './libc.ts'
 /** Takes a datagram that arrived at `at` [ms of `performance.now`]. `bytes` are borrowed until it returns. */
 export type TakeDatagram = (bytes: Uint8Array, host: string, port: number, at: number) => void
 
-/** Whose datagrams a socket delivers. An object: a function of each socket's own would be more to fetch from memory for each datagram. */
+/**
+ * Whose datagrams a socket delivers. An object: a function of each socket's own would be more to fetch from memory for each datagram. `rtp` takes
+ * whatever comes on the socket, by the name under which a leg takes what comes on its RTP port, which nearly all sockets are.
+ */
 export interface DatagramReceiver {
   rtp: TakeDatagram
 }
