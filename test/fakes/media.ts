@@ -16,14 +16,14 @@ import { MediaDouble } from './media-double.ts'
 import { type NumberedEvent, utteranceOf } from './media-model.ts'
 
 type Handled = { name: CommandName; body: unknown }
-type Override = (body: never) => object | 'silence' | undefined
+type Override = (body: never) => object | 'silence' | undefined | Promise<undefined>
 
 /** The double of media at the end of a real Unix socket, speaking the real protocol. */
 export class FakeMedia extends MediaDouble {
   readonly path: string
   /** Every command received, in order. */
   readonly handled: Handled[] = []
-  /** Replaces the effect of a command; 'silence': no reply; undefined: the default. */
+  /** Replaces the effect of a command; 'silence': no reply; undefined: the default; a promise: the default, once it resolves. */
   readonly overrides = new Map<CommandName, Override>()
   acked = 0
   /** Number of acknowledging messages. */
@@ -161,8 +161,11 @@ export class FakeMedia extends MediaDouble {
     } else {
       const name = message.name as CommandName
       this.handled.push({ name, body: message.body })
-      const reply = this.overrides.get(name)?.(message.body as never) ?? this.carryOut(name, message.body as never)
-      if (reply !== 'silence') send({ type: 'reply', id: message.id as number, body: reply })
+      const { id } = message as { id: number }
+      const carryOut = () => this.carryOut(name, message.body as never)
+      const reply = this.overrides.get(name)?.(message.body as never) ?? carryOut()
+      if (reply instanceof Promise) void reply.then(() => send({ type: 'reply', id, body: carryOut() }))
+      else if (reply !== 'silence') send({ type: 'reply', id, body: reply })
     }
   }
 

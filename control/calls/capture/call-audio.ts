@@ -11,6 +11,7 @@ import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
 import { changedCalls, forgetChange } from './changes.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
+import { refuseTranscript } from './transcript-rows.ts'
 import { beginTranscript, runningTranscript } from './transcripts.ts'
 import { streamsOf } from './waiting.ts'
 
@@ -43,19 +44,18 @@ export class CallAudio {
     if (change !== undefined) await forgetChange(store, callId, 'begin')
   }
 
-  /** Applies changes that other nodes made, or that a process died before sending to media. */
-  async keepDue(media: MediaPort): Promise<void> {
-    for (const callId of await changedCalls(this.#deps.store.db)) await this.keep(callId, media)
+  /** Applies changes that other nodes made, or that a process died before sending to media, each in the turn of its call. */
+  async keepDue(): Promise<void> {
+    const { db, followUps } = this.#deps.store
+    for (const key of await changedCalls(db)) followUps.begin({ key, run: ({ media }) => this.keep(key, media) })
   }
 
-  /** The other party has withdrawn consent: all capture of the call stops. What media does not know has ended. */
+  /** The other party has withdrawn consent: all capture of the call stops. What media does not know has ended, or does not begin. */
   async #stop(call: CallRow, media: MediaPort): Promise<void> {
     if (call.answered_at === null && callCaptureOf(call)?.asked !== 'asking') return
     const { store, now } = this.#deps
-    const replies = [
-      await media.request('recording.stop', { recordingId: call.id }),
-      await media.request('transcript.stop', { transcriptId: call.id }),
-    ]
+    const recording = await media.request('recording.stop', { recordingId: call.id })
+    const transcript = await media.request('transcript.stop', { transcriptId: call.id })
     for (const { id: streamId } of await streamsOf(store.db, call)) {
       const reply = await media.request('stream.stop', { streamId })
       await media.settled()
@@ -67,7 +67,13 @@ export class CallAudio {
       })
     }
     // Without an answer it is retried (`keepDue`).
-    if (!replies.some(reply => isUndecided(reply))) await forgetChange(store, call.id, 'stop')
+    if (isUndecided(recording) || isUndecided(transcript)) return
+    await media.settled()
+    await store.transaction(async trx => {
+      if (isFailure(recording)) await applyRecording(trx, call.id, null, now())
+      if (isFailure(transcript)) await refuseTranscript(trx, call)
+    })
+    await forgetChange(store, call.id, 'stop')
   }
 
   /** Starts the recording and the streams that a call's rows ask for. What runs already answers `conflict`. */

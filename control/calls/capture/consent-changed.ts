@@ -9,8 +9,8 @@ import type { CallRow } from '../tables.ts'
 import { callCaptureOf, insertStream, NOTHING, type Waiting } from './call-capture.ts'
 import { changeCapture } from './changes.ts'
 import { addressOf } from './demanded-consent.ts'
-import { UNAGREED } from './later-capture.ts'
-import { wantTranscript } from './transcript-rows.ts'
+import { setCall } from './later-capture.ts'
+import { refuseTranscript, UNAGREED, wantTranscript } from './transcript-rows.ts'
 import { isNothing, unbegun } from './waiting.ts'
 
 /**
@@ -53,12 +53,12 @@ async function given(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promi
   if (waiting === undefined && capture.asked !== 'refused' && !isToBeAsked) return
   const agreed = { ...rest, asked: 'agreed' as const }
   if (waiting === undefined || isNothing(waiting)) {
-    await setCall(trx, tenant, call, { capture: JSON.stringify(agreed) })
+    await setCall(trx, call, { capture: JSON.stringify(agreed) })
     return
   }
   const { record, transcribe, language, encrypted, streams } = waiting
   const kept = { ...agreed, transcribe: rest.transcribe || transcribe, language, encrypted }
-  await setCall(trx, tenant, call, { capture: JSON.stringify(kept), ...(record && { record: 1 }) })
+  await setCall(trx, call, { capture: JSON.stringify(kept), ...(record && { record: 1 }) })
   await beginWaiting(trx, tenant, call, waiting, at)
   for (const stream of streams) await insertStream(trx, tenant, call.id, stream, at)
   await changeCapture(trx, tenant, call, 'begin')
@@ -95,17 +95,13 @@ export async function captureRefused(trx: Trx, tenant: Tenant, call: CallRow, at
   if (call.answered_at === null && asked !== 'asking') {
     const waiting = await unbegun(trx, call)
     const none = { ...rest, asked, transcribe: false, streams: [], ...(!isNothing(waiting) && { waiting }) }
-    await setCall(trx, tenant, call, { record: 0, capture: JSON.stringify(none) })
+    await setCall(trx, call, { record: 0, capture: JSON.stringify(none) })
     await endStreams(trx, call, at)
-    const transcripts = forTenant(trx, tenant).update('transcripts').where('id', '=', call.id)
-    await transcripts.where('status', '=', 'wanted').set(UNAGREED).execute()
+    await refuseTranscript(trx, call)
   } else {
     const still = capture?.waiting
     const refused = { ...rest, asked, ...(still !== undefined && { waiting: still }) }
-    await setCall(trx, tenant, call, { capture: JSON.stringify(refused) })
+    await setCall(trx, call, { capture: JSON.stringify(refused) })
   }
   await changeCapture(trx, tenant, call, 'stop')
 }
-
-const setCall = (trx: Trx, tenant: Tenant, call: CallRow, change: Partial<CallRow>): Promise<void> =>
-  forTenant(trx, tenant).change('calls', call.id, change)

@@ -9,7 +9,8 @@ import type { Step } from '../steps/table.ts'
 import { type CallCapture, callCaptureOf, isToBeAsked } from './call-capture.ts'
 import { CONSENT, UNHEARD } from './consent-question.ts'
 import { agreedSince, noteAgreed } from './demanded-consent.ts'
-import { laterAnswered, UNAGREED } from './later-capture.ts'
+import { laterAnswered } from './later-capture.ts'
+import { refuseTranscript } from './transcript-rows.ts'
 import { countAnswer } from './used.ts'
 import { unbegun } from './waiting.ts'
 
@@ -89,8 +90,7 @@ async function keepNothing(trx: Trx, rows: LegRows, capture: CallCapture, at: st
   const waiting = await unbegun(trx, call)
   await change(trx, rows, { capture: JSON.stringify({ ...capture, waiting }), record: 0 }, { step: 'answering' })
   await endStreams(trx, call, at)
-  const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').where('id', '=', call.id)
-  await transcripts.set(UNAGREED).execute()
+  await refuseTranscript(trx, call)
 }
 
 async function change(

@@ -1,7 +1,7 @@
 import { consentMissing, consentOf, isDemanded, mayRecord } from '../../consents/required.ts'
 import { giveConsent } from '../../consents/standing.ts'
 import { NO_EVIDENCE } from '../../consents/tables.ts'
-import type { Problem } from '../../http/errors.ts'
+import { conflict, type Problem } from '../../http/errors.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { numberIn } from '../../trunks/do-not-call.ts'
@@ -56,6 +56,10 @@ export async function unconsentedProblem(db: Db, tenant: Tenant, call: CallRow, 
   const address = addressOf(call)
   return (await mayRecord(db, tenant, address, at)) ? null : consentMissing('record', address)
 }
+
+/** It ended before media had begun it, which then begins it for nothing. */
+export const endedMeanwhile = (what: string): Problem =>
+  conflict('not_running', `The ${what} has failed, or the consent to it has been withdrawn.`)
 
 /** Stores the consent given by the key, so that the party is not asked again, if the organisation keeps consents. */
 export async function noteAgreed(

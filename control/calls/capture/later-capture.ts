@@ -18,7 +18,7 @@ import {
   wordsOf,
 } from './call-capture.ts'
 import { addressOf, askedOf } from './demanded-consent.ts'
-import { wantTranscript } from './transcript-rows.ts'
+import { refuseTranscript, wantTranscript } from './transcript-rows.ts'
 import { inputOf, isNothing, receiverOf, streamsOf, together } from './waiting.ts'
 
 /**
@@ -149,14 +149,8 @@ async function keepNothing(trx: Trx, call: CallRow, { later, ...capture }: CallC
   const more = { record, transcribe, language, encrypted, streams: rows.map(inputOf) }
   await setCall(trx, call, { capture: JSON.stringify({ ...capture, waiting: together(capture.waiting, more) }) })
   for (const row of rows) await endStream(trx, row, at)
-  if (transcribe) {
-    const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').where('id', '=', call.id)
-    await transcripts.set(UNAGREED).execute()
-  }
+  if (transcribe) await refuseTranscript(trx, call)
 }
 
-/** Of a transcript that was refused. */
-export const UNAGREED = { status: 'failed', failed_reason: 'The caller did not agree to be recorded.' } as const
-
-const setCall = (trx: Trx, call: CallRow, change: Partial<CallRow>) =>
+export const setCall = (trx: Trx, call: CallRow, change: Partial<CallRow>) =>
   forTenant(trx, tenantOf(call)).update('calls').set(change).where('id', '=', call.id).execute()

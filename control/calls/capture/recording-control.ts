@@ -11,25 +11,27 @@ import { insertRecording } from '../records.ts'
 import { keepableCall } from '../running-call.ts'
 import type { RecordingRow } from '../tables.ts'
 import { encryptsRecordings } from './call-capture.ts'
-import { unconsentedProblem } from './demanded-consent.ts'
+import { endedMeanwhile, unconsentedProblem } from './demanded-consent.ts'
 import { type CallRecording, callRecordingSchema, toCallRecording } from './recording-schema.ts'
 
-export interface RecordingControlDeps {
+export interface CaptureControlDeps {
   store: Store
   media: MediaPort
   now: () => Date
 }
 
-const common = {
+/** What starting and stopping a recording or a transcript have in common. */
+export const CAPTURE_CONTROL = {
   method: 'POST',
   tag: 'Recordings',
   scope: 'recordings:write',
-  reply: callRecordingSchema,
   errors: [409, 503] as number[],
 } as const
 
+const common = { ...CAPTURE_CONTROL, reply: callRecordingSchema } as const
+
 /** Starts, pauses, resumes and stops the recording of a running call. */
-export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
+export function recordingControlRoutes(deps: CaptureControlDeps): Route[] {
   return [
     route({
       ...common,
@@ -71,7 +73,7 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
 const recordingOf = (db: Db, tenant: Tenant, callId: string): Promise<RecordingRow | undefined> =>
   forTenant(db, tenant).select('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
 
-async function start(deps: RecordingControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
+async function start(deps: CaptureControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
   const { store, media, now } = deps
   const made = await store.transaction(async trx => {
     const call = await keepableCall(trx, context, id)
@@ -93,7 +95,11 @@ async function start(deps: RecordingControlDeps, context: Context, id: string): 
   const encrypted = await encryptsRecordings(store.db, context)
   const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id }, encrypted })
   // Without an answer its state is unknown until the next snapshot.
-  if (!isFailure(reply) || reply.failure === 'conflict') return made
+  if (!isFailure(reply) || reply.failure === 'conflict') {
+    if ((await recordingOf(store.db, context, id))?.status !== 'failed') return made
+    await media.request('recording.stop', { recordingId: id })
+    return endedMeanwhile('recording')
+  }
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   const rows = forTenant(store.db, context).delete('recordings').where('call_id', '=', id)
   await rows.where('status', '=', 'recording').execute()
@@ -111,7 +117,7 @@ async function runningRecording(db: Db, context: Context, id: string): Promise<R
 }
 
 async function setPaused(
-  deps: RecordingControlDeps,
+  deps: CaptureControlDeps,
   context: Context,
   id: string,
   isPaused: boolean,
@@ -141,7 +147,7 @@ async function setPaused(
   })
 }
 
-async function stop(deps: RecordingControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
+async function stop(deps: CaptureControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
   const { store, media } = deps
   const row = await runningRecording(store.db, context, id)
   if (isProblem(row)) {

@@ -23,11 +23,12 @@ export async function removeRecordingFiles(dataDir: string, id: string): Promise
   await Promise.all(paths.map(path => rm(path, { force: true })))
 }
 
-/** Removes the files of recordings and voicemails that no longer exist. */
+/** Removes the files of recordings and voicemails that no longer exist, or have failed. */
 export async function sweepRecordings(db: Db, dataDir: string, now: Date): Promise<number> {
   const known = async (names: string[]): Promise<ReadonlySet<string>> => {
     const ids = [...new Set(names.map(name => name.split('.', 1)[0] ?? ''))]
-    const recordings = await db.selectFrom('recordings').select('call_id').where('call_id', 'in', ids).execute()
+    const rows = db.selectFrom('recordings').select('call_id').where('status', '!=', 'failed')
+    const recordings = await rows.where('call_id', 'in', ids).execute()
     const voicemails = await db.selectFrom('voicemails').select('id').where('id', 'in', ids).execute()
     const kept = new Set([...recordings.map(({ call_id }) => call_id), ...voicemails.map(({ id }) => id)])
     // An unfinished one is made again on request.

@@ -4,36 +4,23 @@ import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
 import { input, languageTag } from '../../kernel/schema.ts'
-import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
-import type { MediaPort } from '../../media-link/events.ts'
 import { beingStarted, mediaUnavailable } from '../dial.ts'
 import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
 import { keepableCall } from '../running-call.ts'
-import { unconsentedProblem } from './demanded-consent.ts'
+import { endedMeanwhile, unconsentedProblem } from './demanded-consent.ts'
+import { CAPTURE_CONTROL, type CaptureControlDeps } from './recording-control.ts'
 import { wantTranscript } from './transcript-rows.ts'
 import { readTranscript } from './transcripts.ts'
-
-export interface TranscriptControlDeps {
-  store: Store
-  media: MediaPort
-  now: () => Date
-}
 
 const startBody = input({
   language: Type.Optional(languageTag('Spoken language (BCP 47); absent: detected, or English.')),
 })
 
-const common = {
-  method: 'POST',
-  tag: 'Recordings',
-  scope: 'recordings:write',
-  reply: callTranscriptSchema,
-  errors: [409, 503] as number[],
-} as const
+const common = { ...CAPTURE_CONTROL, reply: callTranscriptSchema } as const
 
 /** Starts and stops the transcript of a running call. */
-export function transcriptControlRoutes(deps: TranscriptControlDeps): Route[] {
+export function transcriptControlRoutes(deps: CaptureControlDeps): Route[] {
   return [
     route({
       ...common,
@@ -58,7 +45,7 @@ export function transcriptControlRoutes(deps: TranscriptControlDeps): Route[] {
 }
 
 async function start(
-  { store, media, now }: TranscriptControlDeps,
+  { store, media, now }: CaptureControlDeps,
   context: Context,
   id: string,
   { language: spoken }: Static<typeof startBody>,
@@ -81,7 +68,11 @@ async function start(
   })
   if (isProblem(made)) return made
   const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
-  if (!isFailure(reply) || reply.failure === 'conflict') return made
+  if (!isFailure(reply) || reply.failure === 'conflict') {
+    if ((await readTranscript(store.db, context, id))?.status !== 'failed') return made
+    await media.request('transcript.stop', { transcriptId: id })
+    return endedMeanwhile('transcript')
+  }
   // The outcome is unknown; the next connection starts it.
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   const rows = forTenant(store.db, context).delete('transcripts').where('id', '=', id)
@@ -90,7 +81,7 @@ async function start(
 }
 
 async function stop(
-  { store, media }: TranscriptControlDeps,
+  { store, media }: CaptureControlDeps,
   context: Context,
   id: string,
 ): Promise<CallTranscript | Problem> {

@@ -1,5 +1,6 @@
 import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
+import type { CallRow } from '../tables.ts'
 
 /** Requests a call's transcript, which begins once the call is answered. `running`: it is answered, and the transcript begins now. */
 export const wantTranscript = (
@@ -15,3 +16,12 @@ export const wantTranscript = (
     duration_ms: null,
     created: call.at,
   })
+
+/** Of a transcript that was refused. */
+export const UNAGREED = { status: 'failed', failed_reason: 'The caller did not agree to be recorded.' } as const
+
+/** Ends a call's transcript that has not begun. */
+export async function refuseTranscript(trx: Trx, call: CallRow): Promise<void> {
+  const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').set(UNAGREED).where('id', '=', call.id)
+  await transcripts.where('status', 'in', ['wanted', 'running']).execute()
+}

@@ -215,7 +215,7 @@ function conduct({ store, now, log, streams, assetFile, vault, centre }: DriverD
     drive: (legId, media) => conductor.drive(legId, media),
     driveDue: async media => {
       await conductor.driveDue(media)
-      await audio.keepDue(media)
+      await audio.keepDue()
     },
     driveAgain: media => conductor.driveAgain(media),
     driveWaiting: async (roomId, media) => {

@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { audioPath, sweepAudio, writeAudio } from '../../../control/audio/files.ts'
+import { sweepRecordings } from '../../../control/calls/capture/recording-files.ts'
 import { sweepOrphans } from '../../../control/kernel/orphan-files.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
@@ -51,6 +52,33 @@ test("an audio asset's file stays while the asset is there, and goes when only t
   utimesSync(`${audioPath(folder, 'aud_1')}.new`, 0, 0)
   assert.is(await sweepAudio(store.db, folder, clock.now()), 2)
   assert.equal(readdirSync(join(folder, 'audio')), ['aud_1.wav'])
+  await store.close()
+})
+
+test('the file of a recording that has failed is removed, that of one that is ready or runs stays', async () => {
+  const { store, ours } = await makeWorld()
+  const tenant = { organisationId: ours.organisationId, livemode: false }
+  const at = NOW.toISOString()
+  const old = new Date(NOW.getTime() - 60 * 60 * 1000)
+  mkdirSync(join(folder, 'recordings'))
+  const path = (status: string) => join(folder, 'recordings', `call_${status}.wav`)
+  for (const status of ['ready', 'failed', 'recording'] as const) {
+    const call_id = `call_${status}`
+    await forTenant(store.db, tenant).insert('recordings', {
+      call_id,
+      status,
+      channels: '[]',
+      segments: '[]',
+      created: at,
+    })
+    writeFileSync(path(status), '')
+    utimesSync(path(status), old, old)
+  }
+  assert.is(await sweepRecordings(store.db, folder, NOW), 1)
+  assert.equal(
+    ['ready', 'failed', 'recording'].map(status => existsSync(path(status))),
+    [true, false, true],
+  )
   await store.close()
 })
 

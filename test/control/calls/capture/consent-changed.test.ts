@@ -118,6 +118,59 @@ test(
   LIMIT,
 )
 
+/** Transcripts that media has, by the calls of these tests. */
+const written = new Set<string>()
+
+for (const [noun, start, isRunning] of [
+  ['recording', 'recording.start', (callId: string) => world.media.recordings.has(callId)],
+  ['transcript', 'transcript.start', (callId: string) => written.has(callId)],
+  ['streams', 'stream.start', () => world.media.streams.size > 0],
+] as const) {
+  test(
+    `what is begun by POST (${noun}) and not yet at media when its consent is withdrawn does not run`,
+    async () => {
+      const { media } = world
+      await route(`by-post-${noun}`, {})
+      const { legId, phone, callId } = await called(`by-post-${noun}`)
+      media.streams.clear()
+      const consent = await consents(phone)
+      let arrive = () => {}
+      const before = media.sent(start).length
+      media.overrides.set(start, () => new Promise<undefined>(resolve => (arrive = () => resolve(undefined))))
+      media.overrides.set('transcript.stop', () =>
+        written.delete(callId) ? undefined : { failure: 'not_found', message: 'none' },
+      )
+      const [path, body] = noun === 'streams' ? ['streams', KEPT.streams[0]] : [`${noun}/start`, undefined]
+      const started = world.ask(`POST /v1/calls/${callId}/${path}`, body)
+      await media.until(() => media.sent(start).length > before)
+      assert.is((await world.ask(`POST /v1/consents/${consent}/revoke`)).status, 200)
+      await isGone(() =>
+        world.store.db.selectFrom('capture_changes').selectAll().where('call_id', '=', callId).executeTakeFirst(),
+      )
+      if (noun === 'transcript') written.add(callId)
+      arrive()
+      const answer = await started
+      if (noun !== 'streams') assert.equal([answer.status, answer.body.error?.details.reason], [409, 'not_running'])
+      await media.until(() => !isRunning(callId))
+      await media.committed()
+      const left = await kept(callId)
+      assert.equal(left, {
+        recording: noun === 'recording' ? 'failed' : null,
+        transcript: noun === 'transcript' ? 'failed' : null,
+        streams: noun === 'streams' ? ['stopped'] : [],
+      })
+      for (const name of [start, 'transcript.stop'] as const) media.overrides.delete(name)
+      media.handled.length = 0
+      await world.restart()
+      assert.equal(media.sent(start), [], 'nor after a restart of control')
+      assert.is(isRunning(callId), false)
+      media.hangUp(legId)
+      await media.committed()
+    },
+    LIMIT,
+  )
+}
+
 test(
   'who pressed no key and agrees afterwards by another way is kept from then on',
   async () => {
