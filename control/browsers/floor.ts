@@ -125,6 +125,6 @@ export async function superviseFrom(
   const wish = { mode: mode as SuperviseMode, userId: session.user_id }
   const ring = await centre.handle({ tenant, callId: call.id }, handling => supervise(handling, wish))
   if (isProblem(ring)) return ring
-  if (ring !== null) await centre.changeSupervision(media, tenant, ring)
+  if (ring !== null) await centre.changeSupervision(media, ring)
   return undefined
 }

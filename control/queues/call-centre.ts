@@ -19,10 +19,11 @@ import { type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { closeSoftphones } from './agents/shut-out.ts'
 import { callAnswered, callEnded } from './call-events.ts'
-import { changeSupervision, type Handling, holdByPhone, resumeSupervision } from './call-handling.ts'
+import { type Handling, holdByPhone, resumeSupervision } from './call-handling.ts'
 import type { CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ring-events.ts'
+import { tellHearers } from './ringing/bridge.ts'
 import { heardByWhoCalls, heardEarly } from './ringing/early-media.ts'
 import { takeOver } from './ringing/purposes.ts'
 import { mainRing } from './ringing/rings.ts'
@@ -128,8 +129,8 @@ export class CallCentre implements CallCentrePort {
   }
 
   /** Applies a changed mode to a supervisor who is already in the call. */
-  changeSupervision(media: MediaPort, tenant: Tenant, ring: RingRow): Promise<void> {
-    return changeSupervision(this.#deps, media, tenant, ring)
+  async changeSupervision(media: MediaPort, ring: RingRow): Promise<void> {
+    await tellHearers(this.#deps.store.db, media, ring)
   }
 
   // ------------------------------------------------------------------ what media tells
@@ -187,13 +188,13 @@ export class CallCentre implements CallCentrePort {
     decideAnew(trx)
   }
 
-  onReplaced(trx: Trx, { body }: Of<'leg.replaced'>): Promise<void> {
-    return onReplaced(trx, body)
+  onReplaced(trx: Trx, event: Of<'leg.replaced'>): Promise<void> {
+    return onReplaced(trx, event)
   }
 
   async resume(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     await resumeTransfers(this.#deps, snapshot, media)
-    await resumeSupervision(this.#deps, media)
+    await resumeSupervision(this.#deps.store.db, media)
   }
 
   async onEarlyMedia(trx: Trx, { body }: Of<'leg.early_media'>): Promise<void> {

@@ -6,12 +6,12 @@ import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Cause } from '../kernel/events/log.ts'
 import { nodeOf } from '../kernel/store/node.ts'
-import type { Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
-import { superviseAs } from './ringing/bridge.ts'
+import { tellHearers } from './ringing/bridge.ts'
 import { wayOn } from './ringing/dial.ts'
 import { meet, tellHold } from './ringing/holding.ts'
 import { endRingsOf, takeOver } from './ringing/purposes.ts'
@@ -289,25 +289,7 @@ export async function supervise(
 }
 
 /** After a reconnect to media: a mode that was changed meanwhile has not got there. */
-export async function resumeSupervision(deps: CallCentreParts, media: MediaPort): Promise<void> {
-  const { db } = deps.store
+export async function resumeSupervision(db: Db, media: MediaPort): Promise<void> {
   const there = db.selectFrom('rings').selectAll().where('purpose', '=', 'supervise').where('state', '=', 'talking')
-  for (const ring of await there.where('node_id', '=', nodeOf(db)).execute()) {
-    await changeSupervision(deps, media, tenantOf(ring), ring)
-  }
-}
-
-/** Applies the mode of a supervisor who is already in the call. */
-export async function changeSupervision(
-  { store: { db } }: CallCentreParts,
-  media: MediaPort,
-  tenant: Tenant,
-  ring: RingRow,
-): Promise<void> {
-  if (ring.leg_id === null) return
-  // A supervisor who has not answered yet gets the mode in `bridge`.
-  await media.request('leg.update', {
-    legId: ring.leg_id,
-    ...(await superviseAs(db, tenant, ring.mode, ring.call_id)),
-  })
+  for (const ring of await there.where('node_id', '=', nodeOf(db)).execute()) await tellHearers(db, media, ring)
 }

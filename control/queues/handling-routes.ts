@@ -132,7 +132,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
           ring = await supervise(handling, { mode, userId })
           return isProblem(ring) ? ring : null
         })
-        if (ring !== null && !isProblem(ring)) await deps.centre.changeSupervision(deps.media, context, ring)
+        if (ring !== null && !isProblem(ring)) await deps.centre.changeSupervision(deps.media, ring)
         return answer
       },
     }),

@@ -56,8 +56,11 @@ export interface Events {
    * none is. Most preferred first.
    */
   'leg.redirected': { legId: string; redirectId: string; to: SipParty[]; connectionId: string | null }
-  /** Somebody else is the leg's far end from now on, after `leg.refer_bridge` or `leg.refer_join`. */
-  'leg.replaced': { legId: string; by: SipParty; connectionId?: string }
+  /**
+   * Somebody else is the leg's far end from now on, after `leg.refer_bridge` or `leg.refer_join`; with `joins` another node after `leg.replace`, whose
+   * member leaves this call.
+   */
+  'leg.replaced': { legId: string; by: SipParty; connectionId?: string; joins?: true }
   /** The call now goes over this connection, after another one did not accept it. */
   'leg.routed': { legId: string; connectionId: string }
   'leg.ringing': { legId: string }

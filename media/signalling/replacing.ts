@@ -92,6 +92,7 @@ export class Replacing {
     next.description = agreed?.answer ?? descriptions.offer(next)
     next.state = 'answered'
     const before = this.#swap(line, next, sessionId)
+    this.#joined(line, by)
     // The caller's own leg never was more than its INVITE.
     void this.#lines.finish(by, 'transfer_completed', null)
     const body: Body = { type: SDP, bytes: next.description }
@@ -119,6 +120,7 @@ export class Replacing {
     next.description = agreed?.answer ?? null
     const before = this.#swap(line, next, sessionId)
     Object.assign(line, { offer, reliability, early: null })
+    this.#joined(line, by)
     void this.#lines.finish(by, 'transfer_completed', null)
     this.#leave(before, 'transfer_completed')
     const connected = agreed === null ? {} : await descriptions.connectEarly(line, agreed.media, 'to_caller')
@@ -126,6 +128,11 @@ export class Replacing {
     const heard = agreed === null ? null : { type: SDP, bytes: agreed.answer }
     sip().do((agent, now) => agent.provisional(sessionId, heard === null ? 180 : 183, heard, now))
     return {}
+  }
+
+  /** Control learns by it that the member of this leg has left the call, also if it does not get the command's reply. */
+  #joined({ legId }: Line, { from, peer }: Line): void {
+    if (peer?.proxy?.joins === true) this.#lines.emit('leg.replaced', { legId, by: from, joins: true })
   }
 
   #refuse(line: Line, status: number, headers: [string, string][]): void {

@@ -122,9 +122,10 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     return {}
   },
   'leg.replace': (model, { legId, byLegId }) => {
-    const leg = model.legs.get(legId)
-    if (leg === undefined || !model.legs.has(byLegId)) return notFound(legId)
+    const [leg, by] = [model.legs.get(legId), model.legs.get(byLegId)]
+    if (leg === undefined || by === undefined) return notFound(legId)
     if (leg.state !== 'answered') model.pickUp(legId)
+    if (by.joins) model.emit('leg.replaced', { legId, by: partyOf('node', 'phones'), joins: true })
     model.hangUp(byLegId, 'transfer_completed')
     return {}
   },

@@ -74,6 +74,8 @@ export interface ModelLeg extends LegSnapshot {
   heardBy: string[] | null
   /** What `leg.update` has said since it came into its room; null: nothing. */
   mutedHere: boolean | null
+  /** It is another node's, which calls for a member who leaves both calls. */
+  joins?: boolean
 }
 
 export interface NumberedEvent {

@@ -3,10 +3,11 @@ import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
 import { mainLeg, takeOn } from '../../calls/legs.ts'
 import { roomSound } from '../../calls/sound/audio-schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { settingsOf } from '../settings/store.ts'
+import type { RingRow } from '../tables.ts'
 import type { Around } from './dial.ts'
 import { findRing, ringsOf } from './rings.ts'
 
@@ -33,11 +34,8 @@ export async function bridge(
   if (isFailure(moved) && moved.failure === 'not_found' && (await isUnanswered(db, tenant, call.id))) return NOT_YET
   if (isFailure(moved)) return moved
   if (isSupervisor) {
-    // It may have changed meanwhile.
-    const { mode } = (await findRing(db, tenant, ring.id)) ?? ring
-    const update = await superviseAs(db, tenant, mode, call.id)
-    const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
-    if (isFailure(reply)) return reply
+    const failure = await tellHearers(db, media, ring, { muted: false })
+    if (failure !== null) return failure
   } else await whisperAnew(db, media, tenant, call.id)
   // The first party in the call still has to hear ringback, and one that is or was on hold its hold audio or silence.
   const prompted = isFirst || leg.on_hold !== null ? 0 : 1
@@ -52,14 +50,31 @@ const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boo
 
 /** Makes whispering supervisors heard by a party that has just joined the call. */
 async function whisperAnew(db: Db, media: CommandPort<'leg.update'>, tenant: Tenant, callId: string): Promise<void> {
-  for (const { purpose, mode, leg_id: legId } of await ringsOf(db, tenant, callId)) {
-    if (purpose !== 'supervise' || mode !== 'whisper' || legId === null) continue
-    await media.request('leg.update', { legId, ...(await superviseAs(db, tenant, mode, callId)) })
+  for (const ring of await ringsOf(db, tenant, callId)) {
+    if (ring.purpose === 'supervise' && ring.mode === 'whisper') await tellHearers(db, media, ring)
+  }
+}
+
+/** Tells media who hears a supervisor; again if that has changed by the reply, since who has changed it may have told media before. */
+export async function tellHearers(
+  db: Db,
+  media: CommandPort<'leg.update'>,
+  { id, ...of }: RingRow,
+  { muted }: { muted?: false } = {},
+): Promise<Failure | null> {
+  for (let told = ''; ; ) {
+    const ring = await findRing(db, tenantOf(of), id)
+    if (ring === undefined || ring.leg_id === null) return null
+    const heard = await superviseAs(db, tenantOf(ring), ring.mode, ring.call_id)
+    if (told === JSON.stringify(heard)) return null
+    told = JSON.stringify(heard)
+    const reply = await media.request('leg.update', { legId: ring.leg_id, muted, ...heard })
+    if (isFailure(reply)) return reply
   }
 }
 
 /** Who hears a supervisor. monitor: nobody; whisper: members, but no consulted party outside; barge: everybody. */
-export async function superviseAs(
+async function superviseAs(
   db: Db,
   tenant: Tenant,
   mode: string | null,

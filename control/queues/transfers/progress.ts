@@ -1,4 +1,4 @@
-import type { Events, MediaSnapshot } from '../../../media/protocol.ts'
+import type { MediaSnapshot } from '../../../media/protocol.ts'
 import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
 import type { Of } from '../../calls/steps/event-handler.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
@@ -36,13 +36,19 @@ export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_prog
   if (plan.kind === 'pass' && leg !== undefined) await hangUpLeg(trx, tenant, leg.id, 'transfer_completed')
 }
 
-/** Another dialog has replaced the far end of a leg (RFC 3891). */
-export async function onReplaced(trx: Trx, { legId, by, connectionId }: Events['leg.replaced']): Promise<void> {
+/** Another dialog has replaced the far end of a leg (RFC 3891). If another node has, for a member who leaves, the member's other call takes the place. */
+export async function onReplaced(trx: Trx, { body, at }: Of<'leg.replaced'>): Promise<void> {
+  const { legId, by, connectionId, joins } = body
   const leg = await trx.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
   if (leg === undefined) return
   const routed = connectionId === undefined ? {} : { connection_id: connectionId }
   const change = { address: by.user === '' ? by.uri : by.user, ...routed }
-  await forTenant(trx, tenantOf(leg)).update('participants').set(change).where('id', '=', legId).execute()
+  const tenant = tenantOf(leg)
+  await forTenant(trx, tenant).update('participants').set(change).where('id', '=', legId).execute()
+  if (joins !== true) return
+  const ring = (await ringsOf(trx, tenant, leg.call_id)).find(one => one.leg_id === legId)
+  if (ring !== undefined) await leave(trx, tenant, ring, at)
+  await tellCall(trx, tenant, leg.call_id, { type: 'call.transferred', at })
 }
 
 /** After a reconnect to media: continues transfers that were decided, and fails those whose outcome can no longer be learnt. */

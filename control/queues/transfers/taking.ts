@@ -3,9 +3,7 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
-import { tellCall } from '../targets.ts'
-import { leavable, leave } from './leaving.ts'
-import { onReplaced } from './progress.ts'
+import { leavable } from './leaving.ts'
 
 /** Purposes of rings that a colleague may pick up: calls for the member, not offers of a queue. */
 const PICKED_UP: readonly RingPurpose[] = ['direct', 'transfer', 'referred']
@@ -14,7 +12,7 @@ interface Taking {
   tenant: Tenant
   userId: string
   /** The phone's call, or that of the other node which `joins`, and the leg whose place it is to take. */
-  call: Pick<Events['leg.incoming'], 'legId' | 'from' | 'passedOn'>
+  call: Pick<Events['leg.incoming'], 'legId' | 'passedOn'>
   replaces: string
 }
 
@@ -22,13 +20,9 @@ interface Taking {
  * A member's phone calls with Replaces (RFC 3891): it takes over a call from another phone of the same member, or picks up a call that
  * rings at a colleague. Or a node does for a member who leaves, and its other call takes the place.
  */
-export async function takeMembersCall(
-  { store, now }: { store: Store; now: () => Date },
-  media: MediaPort,
-  taking: Taking,
-): Promise<void> {
+export async function takeMembersCall({ store }: { store: Store }, media: MediaPort, taking: Taking): Promise<void> {
   const { tenant, userId, call, replaces } = taking
-  const { legId, from: by, passedOn } = call
+  const { legId, passedOn } = call
   const joins = passedOn?.joins === true
   const left = await store.transaction(trx => (joins ? leavable(trx, tenant, userId, replaces) : claim(trx, taking)))
   if (typeof left === 'number') {
@@ -37,16 +31,6 @@ export async function takeMembersCall(
     return
   }
   const reply = await media.request('leg.replace', { legId: replaces, byLegId: legId })
-  if (left !== null && joins && !isFailure(reply)) {
-    const at = now().toISOString()
-    await store.transaction(async trx => {
-      await onReplaced(trx, { legId: replaces, by })
-      // The other call's node may have made this one the member's main call meanwhile.
-      const ring = await forTenant(trx, tenant).find('rings', left.id)
-      if (ring !== undefined) await leave(trx, tenant, ring, at)
-      await tellCall(trx, tenant, left.call_id, { type: 'call.transferred', at })
-    })
-  }
   if (!isFailure(reply)) return
   if (left !== null && !joins && !isUndecided(reply)) await store.transaction(trx => giveBack(trx, taking, left))
   // The dialog has just ended, or was answered elsewhere.

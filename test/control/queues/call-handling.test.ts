@@ -344,7 +344,7 @@ test('supervise: monitor is heard by nobody, whisper by the agent, barge by all;
     ['barge', null],
   ] as const) {
     const ring = await listen(mode)
-    await world.centre().changeSupervision(world.media, world.tenant, ring as never)
+    await world.centre().changeSupervision(world.media, ring as never)
     assert.equal(world.legOf(bob)!.heardBy, heardBy)
   }
   await listen('stop')
@@ -362,7 +362,7 @@ test('a mode that is changed while media cannot be reached is that of the superv
   world.killAfter(0)
   await world
     .centre()
-    .changeSupervision(world.media, world.tenant, ring as never)
+    .changeSupervision(world.media, ring as never)
     .catch(() => {})
   assert.equal(world.legOf(bob)!.heardBy, [])
   await world.settle()
@@ -383,7 +383,7 @@ test('a whisper follows the call: the next agent hears it, a party outside never
   world.media.pickUp(outside.legId)
   await world.settle()
   const again = await act(handling => supervise(handling, { mode: 'whisper', userId: bob }))
-  await world.centre().changeSupervision(world.media, world.tenant, again as never)
+  await world.centre().changeSupervision(world.media, again as never)
   assert.equal(heardBy(), [world.legOf(ann)!.legId])
   assert.is(await act(handling => endConsultation(handling, 'cancel')), null)
   assert.is(await act(handling => transferAttended(handling, { type: 'user', id: carl })), null)

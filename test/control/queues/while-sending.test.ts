@@ -2,12 +2,14 @@ import * as assert from 'uvu/assert'
 import { findLeg, setLeg } from '../../../control/calls/legs.ts'
 import type { Trx } from '../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
-import { supervise } from '../../../control/queues/call-handling.ts'
+import { hold, supervise } from '../../../control/queues/call-handling.ts'
 import { ringsOf } from '../../../control/queues/ringing/rings.ts'
+import type { RingRow } from '../../../control/queues/tables.ts'
 import { leave } from '../../../control/queues/transfers/leaving.ts'
 import { takeMembersCall } from '../../../control/queues/transfers/taking.ts'
 import { stopWaiting } from '../../../control/queues/waiting-calls.ts'
 import type { CommandName } from '../../../media/protocol.ts'
+import { Killed } from '../../fakes/pocket-media.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, phoneDials, type QueueWorld } from './queue-world.ts'
 
@@ -29,6 +31,22 @@ function beforeReply(
       await world.store.transaction(act)
     }
     return reply
+  }
+}
+
+/** Runs this once, when a command is about to be sent. */
+function beforeCommand(
+  world: QueueWorld,
+  isMeant: (name: CommandName, body: object) => boolean,
+  act: () => Promise<unknown>,
+) {
+  const request = world.media.request.bind(world.media)
+  world.media.request = async (name, body) => {
+    if (isMeant(name, body)) {
+      world.media.request = request
+      await act()
+    }
+    return request(name, body)
   }
 }
 
@@ -98,6 +116,56 @@ test('a supervisor whose mode changes on the way into the call is heard by whom 
   await world.close()
 })
 
+for (const whose of ['the call that is entered', 'another change']) {
+  test(`a supervisor is heard by whom the last mode says, also if an older one of ${whose} is sent after it`, async () => {
+    const { world, ann, bob, callId } = await ringing()
+    const agent = world.ringing(ann)[0]!.legId
+    world.media.pickUp(agent)
+    await world.settle()
+    const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
+    const change = async (mode: 'barge' | 'monitor' | 'whisper') => {
+      const ring = await world.centre().handle(by, handling => supervise(handling, { mode, userId: bob }))
+      await world.centre().changeSupervision(world.media, ring as RingRow)
+    }
+    await change('barge')
+    await world.settle()
+    const { legId } = world.ringing(bob)[0]!
+    const isOlder = (name: CommandName, body: object) =>
+      name === 'leg.update' && (body as { legId: string; heardBy: unknown }).legId === legId
+    if (whose === 'another change') {
+      world.media.pickUp(legId)
+      await world.settle()
+      beforeCommand(world, isOlder, () => change('monitor'))
+      await change('whisper')
+    } else {
+      beforeCommand(world, isOlder, () => change('monitor'))
+      world.media.pickUp(legId)
+      await world.settle()
+    }
+    assert.equal(world.legOf(bob)!.heardBy, [])
+    await world.close()
+  })
+}
+
+test('a caller who is put on hold again while the end of the hold before is being sent is on hold', async () => {
+  const { world, ann, legId, callId } = await ringing()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
+  const put = (isHeld: boolean) => world.centre().handle(by, handling => hold(handling, isHeld))
+  await put(true)
+  await world.settle()
+  beforeCommand(
+    world,
+    (name, body) => name === 'leg.hold' && !(body as { held: boolean }).held,
+    () => put(true),
+  )
+  await put(false)
+  await world.settle()
+  assert.is(world.media.legs.get(legId)!.onHold, true)
+  await world.close()
+})
+
 test('who is put on hold on the way into the call is on hold there', async () => {
   const { world, ann } = await ringing()
   const { legId } = world.ringing(ann)[0]!
@@ -125,7 +193,8 @@ test("a call that a colleague's phone could not pick up rings on for its member,
   await world.close()
 })
 
-test('a member whose two calls of two nodes are joined, both nodes at a time, is free', async () => {
+/** Ann has placed a second call, to Bob; her REFER of another node joins it with that node's call. */
+async function joining() {
   const { world, ann, bob, callId } = await ringing()
   world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
@@ -139,7 +208,16 @@ test('a member whose two calls of two nodes are joined, both nodes at a time, is
     from: { uri: 'sip:node@phones', user: 'node', host: 'phones', name: null },
     passedOn: { account: 'ann', joins: true as const },
   }
-  world.media.add(call.legId)
+  world.media.add(call.legId, { joins: true })
+  const join = () => {
+    const deps = { store: world.store, now: world.clock.now }
+    return takeMembersCall(deps, world.media, { tenant: world.tenant, userId: ann, call, replaces })
+  }
+  return { world, ann, callId, join }
+}
+
+test('a member whose two calls of two nodes are joined, both nodes at a time, is free', async () => {
+  const { world, ann, callId, join } = await joining()
   // The node of the first call is done with it.
   beforeReply(
     world,
@@ -149,10 +227,23 @@ test('a member whose two calls of two nodes are joined, both nodes at a time, is
       await leave(trx, world.tenant, first, world.clock.now().toISOString())
     },
   )
-  const deps = { store: world.store, now: world.clock.now }
-  await takeMembersCall(deps, world.media, { tenant: world.tenant, userId: ann, call, replaces })
+  await join()
   await world.settle()
   assert.is(await world.status(ann), 'available')
+  await world.close()
+})
+
+test('a member whose two calls of two nodes are joined is in the first one only, also if control dies right behind its command', async () => {
+  const { world, ann, join } = await joining()
+  const rings = () =>
+    forTenant(world.store.db, world.tenant).select('rings').select('call_id').where('user_id', '=', ann)
+  assert.is((await rings().execute()).length, 2)
+  world.killAfter(1)
+  await join().catch(error => assert.ok(error instanceof Killed))
+  await world.settle()
+  assert.is((await rings().execute()).length, 1)
+  const transferred = (await world.events('call.transferred')).length
+  assert.is(transferred, 1)
   await world.close()
 })
 
