@@ -115,7 +115,7 @@ type Ok = Record<string, never>
 export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'stream.read'> {
   /**
    * Opens sockets for a leg at one of our addresses. Failure `capacity` if no port is left. `begin`: it is answered now, which is reported,
-   * and its audio starts, as by `leg.connect`.
+   * and its audio starts, as by `leg.connect`; without a room to enter, that reports it.
    */
   'leg.open': {
     request: { legId: string; affinity: string; host: string; sound?: LegSound; begin?: LegBeginning }
@@ -131,7 +131,8 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   /**
    * Starts or changes the audio as negotiated in SDP; null for a browser's leg, unless it is for its WebRTC. `enter`: the room that the leg
    * enters with this command, unless it is in one. `early`: the call is unanswered; the caller hears early media, or the called party is
-   * heard and hears nobody. `ringing`: its room hears this tone while nothing comes from the far end.
+   * heard and hears nobody. `ringing`: its room hears this tone while nothing comes from the far end. `answers`: it is answered by this command,
+   * which is reported unless its room is full.
    */
   'leg.connect': {
     request: {
@@ -140,6 +141,7 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
       enter: RoomSpec | null
       early?: EarlyAudio
       ringing?: ToneSource
+      answers?: true
       link?: LinkSpec
     }
     reply: EngineLeg

@@ -149,7 +149,8 @@ export class Legs implements LegHooks {
     const opened = { port: socket.port, ssrc: leg.ssrc }
     if (begin === undefined) return opened
     if (this.#needsOpus(legId, begin.media)) await this.#openOpus(legId)
-    return { begun: this.#connectNow({ legId, ...begin }, null, true), ...opened }
+    const answers = begin.enter === null ? {} : { answers: true as const }
+    return { begun: this.#connectNow({ legId, ...begin, ...answers }), ...opened }
   }
 
   #has(legId: string): boolean {
@@ -243,18 +244,16 @@ export class Legs implements LegHooks {
     else codec.close()
   }
 
-  /** `isAnswer`: it is answered so, which is reported unless its room is full. */
   #connectNow(
-    { legId, media, enter, early, link }: EngineCommands['leg.connect']['request'],
+    { legId, media, enter, early, answers, link }: EngineCommands['leg.connect']['request'],
     ringing: Source | null = null,
-    isAnswer = false,
   ): EngineLeg | Failure {
     const { members, rooms, emit } = this.#world
     return members.with<EngineLeg | Failure>(legId, member => {
       const room = enter === null || link !== undefined ? undefined : rooms.get(enter.roomId)
       const isInside = member.room !== null
       if (!isInside && room !== undefined && rooms.isFull(room, legId)) return roomFull(room.spec.roomId)
-      if (isAnswer) emit('leg.answered', { legId })
+      if (answers === true) emit('leg.answered', { legId })
       const { leg } = member
       if (media !== null) {
         const packets = this.#packetsOf(legId)

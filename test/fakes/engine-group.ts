@@ -79,12 +79,26 @@ export class EngineGroup {
     return step.value
   }
 
+  /** For steps that take a while, such as the opening of sockets. */
+  async #stepsDone(steps: Steps): Promise<object> {
+    let step = steps.next()
+    while (step.done !== true) {
+      const { thread, name, body } = step.value
+      step = steps.next(await this.#engines[thread]!.run(name, body as never))
+    }
+    return step.value
+  }
+
   async run<N extends Name>(
     name: N,
     body: EngineCommands[N]['request'],
   ): Promise<EngineCommands[N]['reply'] | Failure> {
     const home = this.#homeOf(name, body)
-    if (this.#crossings.concerns(home, name, body)) return this.do(name, body)
+    if (this.#crossings.concerns(home, name, body)) {
+      const reply = await this.#stepsDone(this.#crossings.steps(home, name, body))
+      this.#deliver()
+      return reply as EngineCommands[N]['reply'] | Failure
+    }
     const over = this.#crossings.begins(home, name, body)
     const reply = await this.#engines[home]!.run(name, body)
     over?.()

@@ -150,7 +150,7 @@ export class Crossings {
     if (begin === undefined) return yield ask(home, 'leg.open', request)
     const opened = yield ask(home, 'leg.open', { ...request, begin: { ...begin, enter: null } })
     if (isFailure(opened) || isFailure((opened as Opened).begun ?? {})) return opened
-    const begun = yield* this.#connect(home, { legId: request.legId, media: null, enter: begin.enter })
+    const begun = yield* this.#connect(home, { legId: request.legId, media: null, enter: begin.enter, answers: true })
     return { ...opened, begun }
   }
 

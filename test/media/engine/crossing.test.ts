@@ -6,9 +6,9 @@ import { readWav } from '../../../codecs/wav.ts'
 import type { Failure, RoomSpec } from '../../../media/protocol.ts'
 import type { Sink } from '../../../media/rooms/sink.ts'
 import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
-import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { FarEnd, socketOf, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
-import { levelOf, toneFrame } from './party.ts'
+import { levelOf, mediaOf, toneFrame } from './party.ts'
 
 const test = suite('media/engine: legs of several threads')
 
@@ -470,6 +470,32 @@ test('nor does a conference room tell the figures of others, whose calls go on',
   const parties = await three()
   for (const { legId } of parties) move(legId, roomOf('room', { kind: 'conference' }), { mustExist: false })
   for (const { legId } of parties) assert.equal(await toldBy(legId), {})
+})
+
+test('a caller who is answered into the room of another thread is reported as answered before it is there; where that is full, never', async () => {
+  const own = new TestEngine(dataDir, {
+    threads: 2,
+    openSocket: async () => socketOf(new FarEnd('192.0.2.1', () => own.now)),
+  })
+  const enter = roomOf('call_small', { maxMembers: 2 })
+  const open = (legId: string) => {
+    const begin = { media: mediaOf('192.0.2.1'), enter }
+    return own.engine.run('leg.open', { legId, affinity: '', host: '', begin })
+  }
+  const told = async (legId: string) => {
+    const from = own.events.length
+    const { begun } = (await open(legId)) as { begun: object }
+    const names = own.events
+      .slice(from)
+      .flatMap(({ name, body }) => ('legId' in body && body.legId === legId ? [name] : []))
+    return [(begun as { failure?: string }).failure ?? 'begun', ...names]
+  }
+  assert.equal(await told('part_a'), ['begun', 'leg.answered', 'leg.joined'])
+  // Each leg begins on the next of the two threads.
+  assert.equal(await told('part_b'), ['begun', 'leg.answered', 'leg.joined'])
+  assert.equal(await told('part_c'), ['capacity'])
+  assert.equal(await told('part_d'), ['capacity'])
+  await own.close()
 })
 
 test.run()
