@@ -255,6 +255,7 @@ export class CallsIn {
   /** Its audio flows already. The 200 may wait for a PRACK; until it is sent, the caller may give up. */
   #answerEarly(line: Line, { room }: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
     line.room = room
+    line.isAnswering = true
     this.#accept(line, line.early!.isSettled || line.offer === null ? null : line.description)
     return this.#lines.snapshot(line)
   }

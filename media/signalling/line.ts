@@ -102,6 +102,8 @@ export interface Line {
   reliability: ReliabilityOfCaller
   /** A caller's audio is being opened, before the answer or with it. */
   opening: Promise<void> | null
+  /** Control has answered a caller whose 200 waits for a PRACK. */
+  isAnswering: boolean
   /** Its caller has been told that it rings: control has judged it. */
   isRung: boolean
   /** The caller's digest credentials; null: none. */

@@ -144,6 +144,7 @@ export class Lines {
       earlyMedia: null,
       deniedEarly: null,
       reliability: null,
+      isAnswering: false,
       isRung: false,
       opening: null,
       signed: null,

@@ -75,7 +75,7 @@ export class Replacing {
     while (line?.opening) await line.opening
     if (line === undefined || isOver(line)) return notFound(legId)
     if (by === undefined || by.state !== 'incoming' || by.engine !== null) return notFound(byLegId)
-    if (line.state === 'incoming') return this.#replaceCaller(line, by)
+    if (line.state === 'incoming' && !line.isAnswering) return this.#replaceCaller(line, by)
     if (line.engine === null) return conflict('the leg is not talked on yet')
     clearTimeout(by.timer)
     const next = this.#successor(line, { peer: by.peer, srtp: by.offer === null ? 'off' : 'optional' })
@@ -87,7 +87,8 @@ export class Replacing {
     }
     const { sessionId } = by
     // So that a phone whose call is picked up elsewhere shows no missed call.
-    const reason = line.state === 'answered' ? 'transfer_completed' : 'answered_elsewhere'
+    const isRinging = line.state !== 'answered' && line.direction === 'outbound'
+    const reason = isRinging ? 'answered_elsewhere' : 'transfer_completed'
     this.#lines.bind(by, '')
     next.description = agreed?.answer ?? descriptions.offer(next)
     next.state = 'answered'

@@ -29,6 +29,10 @@ const TONE: Pick<Request<'leg.play'>, 'sources' | 'loop' | 'hangupAfter'> = {
   loop: true,
   hangupAfter: null,
 }
+const answerOf = (port: number): string =>
+  ['v=0', 'o=p 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0', `m=audio ${port} RTP/AVP 0`, ''].join(
+    '\r\n',
+  )
 const sdpIn = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
 
 /** Lets a phone call; the call waits for control's decision. @returns the leg's ID */
@@ -160,6 +164,27 @@ test('a caller whose PRACK lets our 200 go is answered with it', async () => {
   await media.engine.until(() => phone.count('SIP/2.0 200') === 2)
   assert.is(media.switchboard.lines.get(legId)!.state, 'answered')
 })
+
+for (const isLate of [false, true]) {
+  test(`who takes a caller's place while our 200 waits for its PRACK gets that 200${isLate ? ', with our offer' : ''}, and the caller's call is over`, async () => {
+    const legId = await incoming({ headers: ['Require: 100rel'] })
+    await media.run('leg.ring', { legId, early })
+    await phone.expect('SIP/2.0 183')
+    await media.run('leg.answer', { legId, ...early })
+    const other = await RawPhone.open(media)
+    await other.call({ isLate })
+    await media.engine.until(() => media.of('leg.incoming').length === 2)
+    const byLegId = media.of('leg.incoming')[1]!.legId
+    assert.equal(await media.run('leg.replace', { legId, byLegId }), {})
+    assert.match(sdpIn(await other.expect('SIP/2.0 200')), 'm=audio')
+    await phone.expect('SIP/2.0 4')
+    if (isLate) await other.inside('ACK', 1, [], answerOf(other.port + 1))
+    await media.engine.until(() => media.of('leg.answered').length === 1)
+    assert.equal([media.of('leg.answered'), media.of('leg.ended').map(ended => ended.legId)], [[{ legId }], [byLegId]])
+    assert.is(media.switchboard.lines.get(legId)!.state, 'answered')
+    other.close()
+  })
+}
 
 test('without an offer and without 100rel a caller cannot hear anything before the answer, and gets a 180', async () => {
   const legId = await incoming({ isLate: true })
