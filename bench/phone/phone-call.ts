@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { SipEndpoint } from '../../media/signalling/endpoint/sip-endpoint.ts'
 import type { Body, UaEvent } from '../../sip/agent-types.ts'
 import { DTMF_RELAY, formatDtmfInfo } from '../../sip/dtmf-info.ts'
+import { type Reason, reasonFields } from '../../sip/message/reason.ts'
 import {
   answerOffer,
   applyAnswer,
@@ -149,8 +150,9 @@ export class PhoneCall {
     return this.#reinvite('sendrecv')
   }
 
-  hangup(): Promise<CallEnd> {
-    this.#sip.do((agent, now) => agent.bye(this.#sessionId, now))
+  /** `reasons`: what its BYE says (RFC 3326). */
+  hangup(reasons: readonly Reason[] = []): Promise<CallEnd> {
+    this.#sip.do((agent, now) => agent.bye(this.#sessionId, now, reasonFields(reasons)))
     return this.ended
   }
 

@@ -1,4 +1,5 @@
 import type { EndedReason } from '../../../media/protocol.ts'
+import { type Cause, toCause } from '../../calls/cause-schema.ts'
 import { isPaymentNumber } from '../../calls/pci.ts'
 import type { ActionRequest } from '../../flows/engine/effects.ts'
 import type { Db } from '../../kernel/store/store.ts'
@@ -26,10 +27,17 @@ const CUT_SHORT: readonly EndedReason[] = [
   'internal_error',
 ]
 
+/** Q.850 causes with which a payment line hangs up that is done: normal call clearing; normal, unspecified. */
+const DONE: readonly (number | null)[] = [16, 31, null]
+
+/** Whether nothing but the line itself has ended its leg, and its BYE names no fault (RFC 3326). Null: nothing is known of it. */
+const isDone = (cause: Cause | null): boolean =>
+  cause === null || (cause.by === 'far_end' && DONE.includes(cause.q850) && (cause.sip ?? 0) < 300)
+
 /**
  * Puts the caller through to the payment line: the node's target, otherwise the organisation's first payment number. While they are
  * connected, all capture is paused and the caller's keys reach only the payment line, so we never store a card number. Outcome `paid`: the
- * payment line has hung up, as it does when it is done. Pause and connection are one command (`leg.move` with `payment`), whichever process
+ * payment line has hung up, as it does when it is done, and has named no fault. Pause and connection are one command (`leg.move` with `payment`), whichever process
  * sends it. The pause belongs to the payment line's leg and covers the conversation from its first frame; neither outlives the other, even
  * if this process dies. A pause that the caller's leg already has is left alone.
  */
@@ -44,7 +52,9 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
   const joining = { payment: pause, userToUser: dueOf(request) }
   const reaching = await reach(parts, scene, { type: 'number', to: line }, memo, joining)
   if (reaching.reached !== 'answered') return failed(reaching.reached)
-  if (CUT_SHORT.includes(await untilGone(stage, reaching.ringId))) return failed('failed')
+  const reason = await untilGone(stage, reaching.ringId)
+  const leg = await forTenant(parts.store.db, stage.tenant).find('participants', reaching.legId)
+  if (CUT_SHORT.includes(reason) || !isDone(toCause(leg?.cause ?? null))) return failed('failed')
   return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
 }
 

@@ -187,4 +187,25 @@ test('a payment that its pause has run out on, or that broke off, has failed', a
   }
 })
 
+for (const [cause, outcome] of [
+  [{ q850: 16, sip: null, by: 'far_end' }, 'paid'],
+  [{ q850: 31, sip: null, by: 'far_end' }, 'paid'],
+  [{ q850: 16, sip: 200, by: 'far_end' }, 'paid'],
+  [{ q850: 41, sip: null, by: 'far_end' }, 'failed'],
+  [{ q850: 16, sip: 503, by: 'far_end' }, 'failed'],
+  [{ q850: 16, sip: null, by: 'tandem' }, 'failed'],
+] as const) {
+  const { q850, sip, by } = cause
+  test(`a payment whose line ends with Q.850 ${q850}${sip === null ? '' : ` and SIP ${sip}`} by ${by} counts as ${outcome}`, async () => {
+    const paying = await payingCall()
+    const { media } = paying.world
+    media.pickUp(paying.line)
+    await until(() => isConnected(paying))
+    await media.committed()
+    media.hangUp(paying.line, by === 'tandem' ? 'api_hangup' : 'agent_hangup', null, { ...cause, text: null })
+    assert.is(await endOf(paying), outcome)
+    await paying.world.close()
+  })
+}
+
 test.run()
