@@ -84,4 +84,54 @@ lossTest(
   },
 )
 
+lossTest(
+  'a phone that rings reliably is told so though its 183, our PRACK, the 200 of that, and its 200 are each lost once (RFC 3262)',
+  async (loss, way) => {
+    const { sipp, uri } = await ways.callee('rings-reliably', way, {}, loss.passes)
+    const { id } = await product.ok('POST', '/calls', { to: uri })
+    await product.until('its 200 is acknowledged', async () => (sipp.received('ACK').length > 0 ? true : null))
+    await product.ok('POST', `/calls/${id}/hangup`)
+    await sipp.passed()
+    assertLost(loss, '183 of 1 INVITE', 'PRACK of 2 PRACK', '200 of 2 PRACK', '200 of 1 INVITE', 'ACK of 1 ACK')
+    assert.is((await endedCall(product, id)).ended_reason, 'api_hangup')
+  },
+)
+
+lossTest(
+  'a phone that rings is cancelled though our CANCEL, its 487 and our ACK are each lost once',
+  async (loss, way) => {
+    const { sipp, uri } = await ways.callee('no-answer', way, {}, loss.passes)
+    const { id } = await product.ok('POST', '/calls', { to: uri })
+    await product.until('it rings', async () =>
+      (await product.ok('GET', `/calls/${id}`)).status === 'ringing' ? true : null,
+    )
+    await product.ok('POST', `/calls/${id}/hangup`)
+    await sipp.passed()
+    assertLost(loss, 'CANCEL of 1 CANCEL', '487 of 1 INVITE', 'ACK of 1 ACK')
+    assert.is((await endedCall(product, id)).ended_reason, 'api_hangup')
+  },
+)
+
+lossTest('whom we have called hangs up though its BYE and our 200 are each lost once', async (loss, way) => {
+  const { sipp, uri } = await ways.callee('answers-and-hangs-up', way, {}, loss.passes)
+  const { id } = await product.ok('POST', '/calls', { to: uri })
+  await sipp.passed()
+  assertLost(loss, 'BYE of 1 BYE', '200 of 1 BYE')
+  assert.is((await endedCall(product, id)).ended_reason, 'caller_hangup')
+})
+
+lossTest('who has called us is hung up though our BYE and its 200 are each lost once', async (loss, way) => {
+  const to = `${numbersOf(way).echo}9`
+  await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'echo' } })
+  const sipp = await ways.caller('hung-up', way, { to }, loss.passes)
+  const { id } = await product.until('it has called', async () =>
+    (await product.all('/calls?status=in_progress')).find(one => one.to.startsWith(`sip:${to}@`)),
+  )
+  await product.until('its ACK has come', async () => (loss.lost.has('ACK of 1 ACK') ? true : null))
+  await product.ok('POST', `/calls/${id}/hangup`)
+  await sipp.passed()
+  assertLost(loss, 'BYE of 1 BYE', '200 of 1 BYE')
+  assert.is((await endedCall(product, id)).ended_reason, 'api_hangup')
+})
+
 test.run()

@@ -7,7 +7,7 @@ import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { sharedProduct } from '../e2e/shared-product.ts'
 import { suite } from '../harness.ts'
-import { inside, RawCalls } from './peers/raw-calls.ts'
+import { inside, insideCalled, RawCalls } from './peers/raw-calls.ts'
 import { audioAt, bodyOf, field, responseTo } from './peers/raw-peer.ts'
 
 /** What programs of this machine do not say: far ends that write each byte themselves. */
@@ -372,14 +372,9 @@ test('what a REFER says for whom it names goes on with the call there (RFC 7433 
   const ok = responseTo(first, '200 OK', own, audioAt(6008))
   first.reply(ok)
   const ack = await peer.next('ACK')
-  const ours = (method: string, cseq: number, more: string[]) => {
-    const request = inside({ text: first.text }, method, cseq, more)
-    const [from, to] = [field(ok, 'to'), field(ok, 'from')]
-    return request.replace(/^from: .*$/m, `From: ${from}`).replace(/^to: .*$/m, `To: ${to}`)
-  }
   const target = `sip:+15557654321@127.0.0.1:${peer.port}`
   const more = 'User-to-User=56a390f3%3Bencoding%3Dhex%0D%0AX-Injected%3A%201&Subject=no'
-  ack.reply(ours('REFER', 1, [own[0]!, `Refer-To: <${target}?${more}>`]))
+  ack.reply(insideCalled(first, ok, 'REFER', 1, [own[0]!, `Refer-To: <${target}?${more}>`]))
   const second = await peer.next('INVITE')
   assert.match(second.text, 'INVITE sip:+15557654321@')
   assert.equal(
@@ -388,7 +383,7 @@ test('what a REFER says for whom it names goes on with the call there (RFC 7433 
   )
   second.reply(responseTo(second, '486 Busy Here'))
   await peer.next('ACK')
-  ack.reply(ours('BYE', 2, []))
+  ack.reply(insideCalled(first, ok, 'BYE', 2))
   await peer.next('200')
 })
 
@@ -429,9 +424,8 @@ test('follow: an attended transfer whose two calls are over one connection is co
   assert.is(field(refer.text, 'refer-to'), `<sip:far@127.0.0.1:${peer.port}?Replaces=${encodeURIComponent(dialog)}>`)
   refer.reply(responseTo(refer, '202 Accepted', [contact]))
   const told = ['Event: refer', 'Subscription-State: terminated;reason=noresource', contact]
-  const notify = inside({ text: refer.text }, 'NOTIFY', 1, [...told, 'Content-Type: message/sipfrag'], 'SIP/2.0 200 OK')
-  const [from, to] = [field(first.ok, 'to'), field(first.ok, 'from')]
-  first.ack.reply(notify.replace(/^from: .*$/m, `From: ${from}`).replace(/^to: .*$/m, `To: ${to}`))
+  const fragment = [...told, 'Content-Type: message/sipfrag']
+  first.ack.reply(insideCalled(refer, first.ok, 'NOTIFY', 1, fragment, 'SIP/2.0 200 OK'))
   const left: string[] = []
   while (left.length < 2) {
     const bye = await peer.next('BYE')

@@ -72,9 +72,7 @@ export async function doorFrom(
 
 /** Opens a door over UDP for a SIPp that calls. Its Contact names the door. */
 export async function datagramsTo({ host, port }: { host: string; port: number }, passes: Passes): Promise<Door> {
-  // SIPp sends no `rport` (RFC 3581), without which answers would bypass the door.
-  const named = (message: string): string =>
-    at(message, relay.behind).replace(/^(Via: .*;branch=[^;\r]+)\r$/m, '$1;rport\r')
+  const named = (message: string): string => withRport(at(message, relay.behind))
   const relay = new UdpRelay((bytes, isOfSipp) => passes(isOfSipp ? changed(bytes, named) : bytes), host)
   return { port: await relay.before(port), close: () => relay.close() }
 }
@@ -82,7 +80,7 @@ export async function datagramsTo({ host, port }: { host: string; port: number }
 /** Opens a door over UDP for a SIPp that is called. Its Contact names the door. */
 export async function datagramsFrom({ host, port }: Pick<Sipp, 'host' | 'port'>, passes: Passes): Promise<Door> {
   const relay = new UdpRelay(
-    (bytes, isOfProduct) => passes(isOfProduct ? bytes : changed(bytes, message => at(message, own))),
+    (bytes, isOfProduct) => passes(isOfProduct ? bytes : changed(bytes, message => withRport(at(message, own)))),
     host,
   )
   const own = await relay.before(port)
@@ -91,6 +89,10 @@ export async function datagramsFrom({ host, port }: Pick<Sipp, 'host' | 'port'>,
 
 const changed = (bytes: Buffer, change: (message: string) => string): Buffer =>
   Buffer.from(change(bytes.toString('latin1')), 'latin1')
+
+/** SIPp asks for no `rport` (RFC 3581), without which answers to its requests would bypass the door. */
+const withRport = (message: string): string =>
+  message.startsWith('SIP/2.0') ? message : message.replace(/^(Via: .*;branch=[^;\r]+)\r$/m, '$1;rport\r')
 
 /** A message whose Contact has this port. */
 const at = (message: string, port: number): string => message.replace(/^(Contact: <sip:\S*:)\d+(?=[;>])/m, `$1${port}`)

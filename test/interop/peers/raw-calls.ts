@@ -70,7 +70,7 @@ export class RawCalls {
   }
 }
 
-/** An ACK or another request within the dialog that an answer has established. */
+/** A caller's ACK or another request within the dialog that the product's answer has established. */
 export const inside = (
   answer: Pick<Raw, 'text'>,
   method: string,
@@ -91,3 +91,16 @@ export const inside = (
     '',
     body,
   ].join('\r\n')
+
+/** A request of who is called, within the dialog that its 200 to the product's INVITE has established. */
+export const insideCalled = (
+  invite: Pick<Raw, 'text'>,
+  ok: string,
+  method: string,
+  cseq: number,
+  more: string[] = [],
+  body = '',
+): string =>
+  inside(invite, method, cseq, more, body)
+    .replace(/^from: .*$/m, `From: ${field(ok, 'to')}`)
+    .replace(/^to: .*$/m, `To: ${field(ok, 'from')}`)
