@@ -148,6 +148,52 @@ testWays(test, missing, 'glare: who is called asks again within 2 s (RFC 3261 §
 testWays(
   test,
   missing,
+  'glare of BYE: both are told 200, and the call has ended once (RFC 3261 §15.1.2)',
+  async way => {
+    const { sipp, uri } = await ways.callee('bye-glare-callee', way)
+    const { id } = await product.ok('POST', '/calls', { to: uri })
+    await hangUpBoth(sipp, id)
+    const to = `8${WAYS.indexOf(way)}`
+    await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'echo' } })
+    const calling = await ways.caller('bye-glare-caller', way, { to })
+    const call = await product.until('it has called', async () =>
+      (await product.all('/calls')).find(one => one.to.startsWith(`sip:${to}@`)),
+    )
+    await hangUpBoth(calling, call.id)
+  },
+)
+
+/** Hangs up a call whose far end hangs up at the same moment. */
+async function hangUpBoth(sipp: Sipp, id: string): Promise<void> {
+  await sipp.answered(product, id)
+  await product.until('its 200 is acknowledged', async () =>
+    sipp.messages.some(({ text }) => text.startsWith('ACK')) ? true : null,
+  )
+  await product.ok('POST', `/calls/${id}/hangup`)
+  await sipp.passed()
+  assert.is((await endedCall(product, id)).ended_reason, 'api_hangup')
+  const { data } = await product.ok('GET', `/events?type=call.ended&limit=100`)
+  assert.is(data.filter((event: { data: { object: { id: string } } }) => event.data.object.id === id).length, 1)
+}
+
+testWays(
+  test,
+  missing,
+  'a BYE that comes in the place of the answer to our re-INVITE is answered, and the 487 of that acknowledged (RFC 3261 §15)',
+  async way => {
+    const { sipp, uri } = await ways.callee('bye-in-change', way)
+    const { id } = await product.ok('POST', '/calls', { to: uri })
+    await sipp.answered(product, id)
+    await product.until('its 200 is acknowledged', async () => (sipp.received('ACK').length > 0 ? true : null))
+    await product.ok('POST', `/calls/${id}/hold`)
+    await sipp.passed()
+    assert.is((await endedCall(product, id)).ended_reason, 'caller_hangup')
+  },
+)
+
+testWays(
+  test,
+  missing,
   'an event package that nobody has is answered 489 with Allow-Events (RFC 6665 §8.3.2)',
   async way => {
     const ann = await newMember()
