@@ -8,7 +8,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
  * protocol of drachtio-srf's `wire-protocol.js` and `drachtio-agent.js`: `LENGTH#ID|authenticate|…`, `route|…`, `sip|TRANSACTION|DIALOG`. Like the real one, it
  * owns the transactions and the dialogs' tags. It makes Via, CSeq and a missing Max-Forwards, answers an INVITE with 100 and a CANCEL with 200 and 487, and
  * acknowledges final responses other than 2xx. Where an application may choose a From tag, it takes its own instead, which finds out an application that
- * relies on its choice. It loses and repeats no messages; `test/interop/lossy` does.
+ * relies on its choice. It loses and repeats no messages; `test/interop/sessions/lossy` does.
  */
 export class DrachtioFake {
   readonly secret = randomBytes(6).toString('hex')

@@ -7,7 +7,7 @@ import { Loss, overUdp, testWays, WAYS, type Way, WaysProduct } from './peers/wa
 
 /**
  * The wire behaviour that carriers require, over each transport and both address families; every scenario has the same result. Loss over UDP
- * is tested in `lossy.test.ts`. Over TCP and TLS nothing is lost between two hops, but a proxy between them may lose it: what is said again from
+ * is tested in `sessions/lossy.test.ts`. Over TCP and TLS nothing is lost between two hops, but a proxy between them may lose it: what is said again from
  * end to end is tested here (a 200, RFC 3261 §13.3.1.4, a reliable 183, RFC 3262 §3).
  */
 

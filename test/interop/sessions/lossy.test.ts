@@ -1,13 +1,13 @@
 // Sleeps most: it waits most of the time, and judges only sounds that last.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
-import { curtain, endedCall } from '../e2e/scene.ts'
-import { missingPrograms, suite } from '../harness.ts'
-import { Loss, overUdp, SIX, testWays, WAYS, type Way, WaysProduct } from './peers/ways.ts'
+import type { Product } from '../../../bench/product.ts'
+import { curtain, endedCall } from '../../e2e/scene.ts'
+import { missingPrograms, suite } from '../../harness.ts'
+import { Loss, overUdp, SIX, testWays, WAYS, type Way, WaysProduct } from '../peers/ways.ts'
 
 // A network that loses each message of a call once, so that its sender must retransmit it (RFC 3261 §17, §13.3.1.4, RFC 3262 §3).
 
-const test = suite('interop/lossy')
+const test = suite('interop/sessions/lossy')
 const missing = missingPrograms('sipp', 'openssl')
 /** Numbers of each address family: one for the echo, and one that rings with early media. */
 const NUMBERS = [

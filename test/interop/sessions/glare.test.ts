@@ -1,16 +1,16 @@
 // Sleeps most: it waits for what far ends are told.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
-import { curtain } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { suite } from '../harness.ts'
-import { RawCalls } from './peers/raw-calls.ts'
-import { field, responseTo } from './peers/raw-peer.ts'
-import { BEGINS, METHODS, type Talk } from './peers/raw-trunk.ts'
+import type { Product } from '../../../bench/product.ts'
+import { curtain } from '../../e2e/scene.ts'
+import { sharedProduct } from '../../e2e/shared-product.ts'
+import { suite } from '../../harness.ts'
+import { RawCalls } from '../peers/raw-calls.ts'
+import { field, responseTo } from '../peers/raw-peer.ts'
+import { BEGINS, METHODS, type Talk } from '../peers/raw-trunk.ts'
 
 /** Transfers that both sides ask for at once, or that meet the end of their call. `session.test.ts` has the glare of INVITE, UPDATE and BYE. */
 
-const test = suite('interop/glare')
+const test = suite('interop/sessions/glare')
 
 let product: Product
 let calls: RawCalls

@@ -1,17 +1,17 @@
 // Sleeps most: it waits most of the time, and judges only a tone that lasts.
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone/phone.ts'
-import type { Product } from '../../bench/product.ts'
-import { levelAt } from '../../bench/spectrum.ts'
-import { tone } from '../../bench/voices.ts'
-import { curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
-import { missingPrograms, suite } from '../harness.ts'
-import type { Sipp } from './peers/sipp.ts'
-import { hasSix, Loss, overUdp, SIX, testWays, WAYS, type Way, WaysProduct } from './peers/ways.ts'
+import { Phone } from '../../../bench/phone/phone.ts'
+import type { Product } from '../../../bench/product.ts'
+import { levelAt } from '../../../bench/spectrum.ts'
+import { tone } from '../../../bench/voices.ts'
+import { curtain, endedCall, HEARD_DBOV } from '../../e2e/scene.ts'
+import { missingPrograms, suite } from '../../harness.ts'
+import type { Sipp } from '../peers/sipp.ts'
+import { hasSix, Loss, overUdp, SIX, testWays, WAYS, type Way, WaysProduct } from '../peers/ways.ts'
 
 // What happens in a session after its beginning, and between phones and us outside of calls, over every way, and over UDP with losses.
 
-const test = suite('interop/session')
+const test = suite('interop/sessions/session')
 const missing = missingPrograms('sipp', 'openssl')
 
 let ways: WaysProduct

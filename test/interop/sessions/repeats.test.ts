@@ -1,19 +1,19 @@
 // Sleeps most: it waits for what is sent again.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
-import { curtain } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { suite } from '../harness.ts'
-import { inside, RawCalls } from './peers/raw-calls.ts'
-import { audioAt, field, type Raw, type RawPeer, responseTo } from './peers/raw-peer.ts'
-import { BEGINS, inviteOf, METHODS, OFFER, rawTrunk, type Talk } from './peers/raw-trunk.ts'
+import type { Product } from '../../../bench/product.ts'
+import { curtain } from '../../e2e/scene.ts'
+import { sharedProduct } from '../../e2e/shared-product.ts'
+import { suite } from '../../harness.ts'
+import { inside, RawCalls } from '../peers/raw-calls.ts'
+import { audioAt, field, type Raw, type RawPeer, responseTo } from '../peers/raw-peer.ts'
+import { BEGINS, inviteOf, METHODS, OFFER, rawTrunk, type Talk } from '../peers/raw-trunk.ts'
 
 /**
  * What is said again since it, or its answer, was lost: ours until it is answered, byte by byte (RFC 3261 §17.1); theirs has the same answer and one effect
  * (§17.2). Here is what SIPp cannot lose, since it then takes what comes next for a fault; `lossy.test.ts` has the rest.
  */
 
-const test = suite('interop/repeats')
+const test = suite('interop/sessions/repeats')
 
 let product: Product
 test.before(async () => {
