@@ -126,8 +126,20 @@ export class CommandTable {
     }
   }
 
-  /** Carries out one command; an unknown name, or a body that does not match it, is `invalid`. */
+  /**
+   * Carries out one command; an unknown name, or a body that does not match it, is `invalid`. That a leg is `not_found` is answered after what
+   * tells of its end.
+   */
   async run(name: string, body: unknown): Promise<object> {
+    const reply = await this.#carryOut(name, body)
+    if (isFailure(reply) && reply.failure === 'not_found') {
+      const { legId = '' } = body as { legId?: string }
+      await this.#boardOf(legId).lines.get(legId)?.ending
+    }
+    return reply
+  }
+
+  async #carryOut(name: string, body: unknown): Promise<object> {
     const command = Object.hasOwn(this.#declared, name) ? this.#declared[name] : undefined
     if (command === undefined) {
       return { failure: 'invalid', message: `unknown command ${name.slice(0, MAX_NAME)}` } satisfies Failure

@@ -87,15 +87,21 @@ export class Conductor {
 
   /** Sends the commands of a leg's current step. */
   async #send(legId: string, media: MediaPort): Promise<void> {
-    const { store, log } = this.#deps
-    const leg = await findLeg(store.db, legId)
+    const leg = await findLeg(this.#deps.store.db, legId)
     const sender = leg === undefined ? undefined : this.#senders.get(leg.step)
     if (leg === undefined || sender === undefined || !isDue(leg)) return
     const sent = (await release(leg, media)) ?? (await this.#answerFirst(leg, media)) ?? (await sender(leg, media))
     if (STEPS[leg.step].until === 'left' || (sent !== null && isSentUntilHeard(leg))) this.#again.add(legId)
     if (sent === null) return this.#heard(leg)
     // A command without a timely answer is undecided: the next snapshot tells.
-    if (!isUndecided(sent)) log.warn({ legId, step: leg.step, ...sent }, 'media could not do it')
+    if (!isUndecided(sent)) void this.#warn(leg, sent, media).catch(() => {})
+  }
+
+  /** Unless its party has left meanwhile, whose end came before that reply. Its turn does not wait: events may wait for turns. */
+  async #warn({ id: legId, step }: ParticipantRow, sent: Failure, media: MediaPort): Promise<void> {
+    const { store, log } = this.#deps
+    await media.settled()
+    if ((await findLeg(store.db, legId))?.step !== 'ended') log.warn({ legId, step, ...sent }, 'media could not do it')
   }
 
   /** Answers first, if the caller is led to something that needs an answer, or has waited too long for one. */

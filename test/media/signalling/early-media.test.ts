@@ -140,6 +140,17 @@ test('a caller who cancels while it hears our ringback gets 487, and nothing of 
   assert.is(media.engine.engine.snapshot().legs.length, 0)
 })
 
+test('a command for a caller who has just cancelled is answered after what tells of the end', async () => {
+  const legId = await incoming()
+  await media.run('leg.ring', { legId, early })
+  const free = media.thread.hold('leg.close')
+  await phone.cancel()
+  await phone.expect('SIP/2.0 487')
+  const answered = media.run('leg.answer', { legId, ...early }).then(reply => [reply, media.of('leg.ended').length])
+  free()
+  assert.equal(await answered, [{ failure: 'not_found', message: `no leg ${legId}` }, 1])
+})
+
 test('a caller who cancels while our 200 waits for its PRACK gets 487, and is not reported as answered', async () => {
   const legId = await incoming({ headers: ['Require: 100rel'] })
   await media.run('leg.ring', { legId, early })

@@ -1,7 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { Conductor } from '../../../../control/calls/conductor/conductor.ts'
 import { CallFaults } from '../../../../control/calls/conductor/faults.ts'
-import type { Senders } from '../../../../control/calls/conductor/sender.ts'
+import type { Senders, Sent } from '../../../../control/calls/conductor/sender.ts'
 import { setLeg } from '../../../../control/calls/legs.ts'
 import { insertParty } from '../../../../control/calls/records.ts'
 import { ALL_STEPS, type LegStep } from '../../../../control/calls/steps/table.ts'
@@ -17,7 +18,7 @@ const AT = '2026-11-21T10:00:00.000Z'
 type All = Senders<'call'> & Senders<'room'> & Senders<'queue'>
 
 /** Legs of calls of their own that hear an announcement, and what sends that; the IDs of those that were ended for a fault. */
-async function announcing(legIds: readonly string[], send: (leg: ParticipantRow) => Promise<null>) {
+async function announcing(legIds: readonly string[], send: (leg: ParticipantRow) => Promise<Sent>) {
   const world = await makeWorld()
   const { store, clock } = world
   const tenant = { organisationId: world.ours.organisationId, livemode: true }
@@ -30,13 +31,15 @@ async function announcing(legIds: readonly string[], send: (leg: ParticipantRow)
     })
   }
   const ended: string[] = []
-  const log = { warn: () => {}, error: () => {} }
+  const warned: unknown[] = []
+  const log = { warn: ({ legId }: { legId?: string }) => void warned.push(legId), error: () => {} }
   const centre = { end: async (_trx: unknown, legId: string) => void ended.push(legId) }
   const faults = new CallFaults({ store, log, centre, now: () => AT })
   const senders = Object.fromEntries(ALL_STEPS.map((step: LegStep) => [step, send])) as unknown as All
   const conductor = new Conductor({ store, log, faults, answer: async () => null }, senders)
   const media = new PocketMedia(clock.now)
-  return { store, ended, faults, drive: (legId: string) => conductor.drive(legId, media), idle: () => conductor.idle() }
+  const drive = (legId: string) => conductor.drive(legId, media)
+  return { store, tenant, media, ended, warned, faults, drive, idle: () => conductor.idle() }
 }
 
 /** Something that is waited for until it is let go. */
@@ -80,6 +83,19 @@ test('a step that throws ends its call and no other', async () => {
   })
   await Promise.all([world.drive('part_broken'), world.drive('part_whole')])
   assert.equal([world.ended, said, world.faults.count], [['part_broken'], ['part_whole'], 1])
+  await world.store.close()
+})
+
+test('what media could not do for a party that has left meanwhile is no warning; for one that is there, it is', async () => {
+  const failure = { failure: 'not_found', message: 'no such leg' } as const
+  const world = await announcing(['part_left', 'part_there'], async () => failure)
+  const { store, media, tenant } = world
+  // Its end has arrived with the reply, and is being committed.
+  media.settled = () =>
+    store.transaction(trx => setLeg(trx, tenant, 'part_left', { step: 'ended', left_at: AT, quality: null }))
+  await Promise.all([world.drive('part_left'), world.drive('part_there')])
+  for (let n = 0; n < 1000 && world.warned.length === 0; n++) await setImmediate()
+  assert.equal(world.warned, ['part_there'])
   await world.store.close()
 })
 
