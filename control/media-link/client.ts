@@ -56,24 +56,24 @@ function readable(snapshot: MediaSnapshot | Failure): MediaSnapshot {
   return snapshot
 }
 
-/** A snapshot with what our commands have made since: only callers who are yet to be told of come by themselves. */
-const withMade = (before: MediaSnapshot, later: MediaSnapshot): MediaSnapshot => ({
-  ...before,
-  legs: withNew(
-    before.legs,
-    later.legs.filter(leg => leg.state !== 'incoming'),
-    leg => leg.legId,
-  ),
-  rooms: withNew(before.rooms, later.rooms, room => room.roomId),
-  captures: withNew(before.captures, later.captures, ({ target }) => JSON.stringify(target)),
-  streams: withNew(before.streams, later.streams, stream => stream.streamId),
-  recordings: withNew(before.recordings, later.recordings, recording => recording.recordingId),
-})
-
-function withNew<T>(before: readonly T[], later: readonly T[], idOf: (one: T) => string): T[] {
-  const known = new Set(before.map(idOf))
-  return [...before, ...later.filter(one => !known.has(idOf(one)))]
+/** A snapshot with what our commands have made and changed since: only callers who are yet to be told of come by themselves. */
+function withMade(before: MediaSnapshot, later: MediaSnapshot): MediaSnapshot {
+  const known = new Set(before.legs.map(leg => leg.legId))
+  const legs = later.legs.filter(leg => leg.state !== 'incoming' || known.has(leg.legId))
+  return {
+    ...before,
+    legs: newest(before.legs, legs, leg => leg.legId),
+    rooms: newest(before.rooms, later.rooms, room => room.roomId),
+    captures: newest(before.captures, later.captures, ({ target }) => JSON.stringify(target)),
+    streams: newest(before.streams, later.streams, stream => stream.streamId),
+    recordings: newest(before.recordings, later.recordings, recording => recording.recordingId),
+  }
 }
+
+/** What is missing later stays: its end is yet to be told. */
+const newest = <T>(before: readonly T[], later: readonly T[], idOf: (one: T) => string): T[] => [
+  ...new Map([...before, ...later].map(one => [idOf(one), one])).values(),
+]
 
 type Position = { bootId: string | null; lastSeq: number }
 

@@ -121,6 +121,20 @@ test('while control is dead events wait, and the API tells the truth as soon as 
   await world.close()
 })
 
+test('a wrong PIN that was pressed while control was dead is asked for again once, not twice', async () => {
+  const world = await makeCallsWorld()
+  const { media } = world
+  media.dialIn('part_1', '1000')
+  await media.command('leg.collect', 'part_1')
+  await media.committed()
+  await world.control.stop()
+  media.press('part_1', '1111')
+  await restart(world)
+  await media.committed()
+  assert.is(media.sent('leg.collect').length, 2)
+  await world.close()
+})
+
 test('a recording that the next media process finds on the disk is ready once that has finished it', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
