@@ -14,12 +14,14 @@ export class FormerAudio {
   /** The part above 4 kHz of the last `pull`; null: none. */
   upper: Frame | null = null
   readonly #until: number
+  readonly #wasRelayed: boolean
   /** Packets of the next codec. */
   #followed = 0
 
-  /** @param now of the change */
-  constructor(audio: WireAudio, now: number) {
+  /** @param now of the change @param wasRelayed its packets were relayed: it has played nothing that the next codec could continue */
+  constructor(audio: WireAudio, now: number, wasRelayed: boolean) {
     this.audio = audio
+    this.#wasRelayed = wasRelayed
     audio.ends?.()
     this.#until = now + STRAGGLER_MS
   }
@@ -47,8 +49,10 @@ export class FormerAudio {
     const before = this.audio.pull(now, isUpperWanted)
     this.upper = this.isOver ? next.upper : this.audio.upper
     if (!this.isOver) return before
-    if (frame === null || before === null) return frame
-    joinInPhase(frame, before, next.leadIn ?? 0)
+    if (frame === null) return null
+    const past = before ?? (this.#wasRelayed ? this.audio.guess?.() : null)
+    if (past == null) return frame
+    joinInPhase(frame, past, next.leadIn ?? 0)
     if (this.audio.upper !== null) this.upper = upperAfter(this.audio.upper, next)
     return frame
   }

@@ -144,6 +144,10 @@ export class LawAudio implements WireAudio, FrameMaker {
       this.#ear.push(this.#law, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
   }
 
+  guess(): Frame | null {
+    return this.#listener.hearsStream ? this.#ear.guess() : null
+  }
+
   handOver(take: (octets: Uint8Array) => void): boolean {
     const { jitter } = this
     const { waiting } = this.#playout
@@ -306,6 +310,18 @@ class LawEar implements Past {
   /** Another source: nothing continues. */
   reset(): void {
     this.#isFresh = true
+  }
+
+  /** What would come next; null: it has heard nothing. To be called at its end. */
+  guess(): Frame | null {
+    if (this.#isFresh) return null
+    const { played, plc } = this.#mended ?? this.#beginMended(this.#law)
+    played.at = placeAfter(this.#at)
+    plc.conceal(played)
+    const guessed = played.frames[played.at]!.slice()
+    plc.good(played.frames[played.at]!)
+    this.#endMended()
+    return guessed
   }
 
   #begin(law: G711, sequence: number, timestamp: number): void {

@@ -1,4 +1,5 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import type { LawName } from '../../codecs/g711.ts'
 import type { Speaker } from './awaited-mix.ts'
 
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
@@ -14,8 +15,8 @@ const MOST_MISSING_MS = 2 * FRAME_MS
 
 /** A leg to which packets are relayed. */
 export interface PacketTaker {
-  /** Whether it would be the next to send, as they are. */
-  readonly takesPackets: boolean
+  /** Whether it would be the next to send packets of this law, as they are. */
+  takesPackets(law: LawName | null): boolean
   /** Sends a payload unchanged. @param ahead packets missing before it, or, negative, how late it is @param samples likewise */
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void
   /** The last of them, decoded. */

@@ -140,6 +140,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
    * call is unanswered, so audio may or may not arrive.
    */
   connect(media: LegMedia, now: number, isEarly = false): void {
+    const wasRelayed = this.#relay !== null
     this.#stopPassing()
     this.leaveFax()
     this.#fax = null
@@ -153,7 +154,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)
     this.#encryption.agree(media, now)
-    this.#code(media, now)
+    this.#code(media, now, wasRelayed)
     if (media.webrtc === null) this.latch.describe(media.remote)
   }
 
@@ -179,7 +180,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   }
 
   /** Sets the first or another codec. The content of a partial packet is sent in its old codec. */
-  #code(media: LegMedia, now: number): void {
+  #code(media: LegMedia, now: number, wasRelayed: boolean): void {
     const before = this.#audio
     if (before !== null) this.#sendPacket(before, before.flush())
     const isSame = before?.agree(media, now) === true
@@ -190,7 +191,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     audio.agree(media, now, before !== null)
     if (this.isLeftAlone) audio.leaveAlone?.()
     // What comes of the codec before is heard until the end.
-    this.#former = before === null ? null : new FormerAudio(before, now)
+    this.#former = before === null ? null : new FormerAudio(before, now, wasRelayed)
     this.#audio = audio
     this.#reports.heard.use(audio.jitter)
     this.#reports.clockRateHz = audio.clockRateHz
@@ -444,7 +445,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   // ------------------------------------------------------------------ relayed to the only other party, packet by packet, and from it
 
   override mayPassTo(other: Leg, now: number): boolean {
-    if (!(other instanceof RtpLeg) || !other.takesPackets || other.law !== this.law) return false
+    if (!(other instanceof RtpLeg) || !other.takesPackets(this.law)) return false
     return (
       this.#listens && this.#former === null && this.#silence?.isOn !== true && this.#presence.flowsSince(PAUSE_MS, now)
     )
@@ -478,7 +479,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /** @returns false: neither it nor what follows is relayed */
   #passOn(relay: PacketRelay, audio: WireAudio, bytes: Uint8Array, now: number): boolean {
     const { to } = relay
-    const isOpen = received.payloadLength === LEG_SAMPLES && to.takesPackets && relay.isOpen()
+    const isOpen = received.payloadLength === LEG_SAMPLES && to.takesPackets(this.law) && relay.isOpen()
     const place = isOpen ? relay.place(received.sequence, received.timestamp, LEG_SAMPLES) : 'astray'
     if (place === 'astray') {
       this.#stopPassing()
@@ -514,8 +515,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     return frame
   }
 
-  get takesPackets(): boolean {
-    if (this.law === null || !this.#speaks || this.latch.port === 0 || this.#fax !== null) return false
+  takesPackets(law: LawName | null): boolean {
+    if (law === null || law !== this.law || !this.#speaks || this.latch.port === 0 || this.#fax !== null) return false
     return !this.#keys.isSending && this.#sender.packet.length === RTP_HEADER_BYTES + LEG_SAMPLES
   }
 

@@ -74,6 +74,8 @@ export interface WireAudio {
   handOver?(take: (octets: Uint8Array) => void): boolean
   /** After `handOver`: forgets what was played. Its listener hears on: a key may be down. */
   passes?(): void
+  /** What would follow the packets that were relayed, once another codec follows; null: not known. Absent: it is never relayed. */
+  guess?(): Frame | null
   /** What `push` does besides storing the packet: it transcodes it to this law, and passes it to its listener. */
   hear?(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void
   /** Another source: nothing continues. */

@@ -137,6 +137,19 @@ test('and while its listener changes the codec: sequence numbers and timestamps 
   })
 })
 
+test('who changes the law while packets are relayed to it is sent none in the other law, not even in the tick of the change', () => {
+  const { a, b, room } = scene()
+  run(room, 130, (tick, now) => {
+    if (tick === 100) {
+      assert.ok(room.isPassing)
+      b.agree({ codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8] }, now)
+    }
+    a.say(tick, now, PCMU)
+    b.say(tick, now, tick < 100 ? PCMU : PCMA)
+  })
+  assert.ok(furthest(b.heard().slice(SETTLED)) < CODEC_NOISE)
+})
+
 test('a far end that has answered with both laws changes from one to the other by itself', () => {
   const { a, b, room } = scene()
   a.agree({ otherPayloadTypes: [8] }, 0)
