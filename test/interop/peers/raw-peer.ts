@@ -100,8 +100,8 @@ export class RawPeer {
   }
 
   /** Resolves with the next message of this kind that was not taken yet; skips those before it. */
-  async next(what: string | RegExp): Promise<Raw> {
-    const limit = AbortSignal.timeout(PATIENCE_MS)
+  async next(what: string | RegExp, limitMs = PATIENCE_MS): Promise<Raw> {
+    const limit = AbortSignal.timeout(limitMs)
     for (;;) {
       const at = this.received.findIndex(
         (one, i) =>

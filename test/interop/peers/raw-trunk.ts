@@ -26,9 +26,14 @@ export async function rawTrunk(calls: RawCalls, fields: object = {}): Promise<Ra
 }
 
 /** An INVITE of the trunk to our echo. */
-export const inviteOf = (calls: RawCalls, { peer, host }: RawTrunk, more: string[] = []): string =>
+export const inviteOf = (
+  calls: RawCalls,
+  { peer, host }: RawTrunk,
+  more: string[] = [],
+  body = audioAt(6100),
+): string =>
   calls
-    .inviteFrom(peer, 'UDP', audioAt(6100))
+    .inviteFrom(peer, 'UDP', body)
     .replaceAll(`127.0.0.1:${peer.port}`, `${host}:${peer.port}`)
     .replace('Contact:', [...more, 'Contact:'].join('\r\n'))
 
@@ -42,29 +47,29 @@ export interface Talk extends RawTrunk {
   send(text: string): void
 }
 
-/** @param said further headers of the far end's INVITE or 200 */
-type Begins = (product: Product, calls: RawCalls, said: string[], fields?: object) => Promise<Talk>
+/** @param said further headers of the far end's INVITE or 200 @param body of that */
+type Begins = (product: Product, calls: RawCalls, said: string[], fields?: object, body?: string) => Promise<Talk>
 
 export const BEGINS: Record<'who has called us' | 'whom we have called', Begins> = {
-  'who has called us': async (product, calls, said, fields) => {
+  'who has called us': async (product, calls, said, fields, body) => {
     const trunk = await rawTrunk(calls, fields)
-    trunk.peer.send(inviteOf(calls, trunk, said), product.sip.port)
+    trunk.peer.send(inviteOf(calls, trunk, said, body), product.sip.port)
     const ours = await trunk.peer.next('200')
     ours.reply(inside(ours, 'ACK', 1))
     const { id } = await product.until('it is answered', async () =>
-      (await product.all('/calls?status=in_progress')).find(one => one.connection_id === trunk.connectionId),
+      (await product.all('/calls')).find(one => one.connection_id === trunk.connectionId && one.answered_at !== null),
     )
     return { ...trunk, id, ours, theirs: inside.bind(null, ours), send: text => ours.reply(text) }
   },
-  'whom we have called': async (product, calls, said, fields) => {
+  'whom we have called': async (product, calls, said, fields, body = audioAt(6100)) => {
     const trunk = await rawTrunk(calls, fields)
     const { id } = await product.ok('POST', '/calls', { to: `${trunk.prefix}10` })
     const ours = await trunk.peer.next('INVITE')
-    const ok = responseTo(ours, '200 OK', [trunk.contact, ...said, OFFER], audioAt(6100))
+    const ok = responseTo(ours, '200 OK', [trunk.contact, ...said, OFFER], body)
     ours.reply(ok)
     await trunk.peer.next('ACK')
     await product.until('it is answered', async () =>
-      (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
+      (await product.ok('GET', `/calls/${id}`)).answered_at === null ? null : true,
     )
     return { ...trunk, id, ours, theirs: insideCalled.bind(null, ours, ok), send: text => ours.reply(text) }
   },
