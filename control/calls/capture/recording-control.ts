@@ -123,26 +123,27 @@ async function setPaused(
   isPaused: boolean,
 ): Promise<CallRecording | Problem> {
   const { store, media, now } = deps
-  const row = await runningRecording(store.db, context, id)
-  if (isProblem(row)) return row
+  const running = await runningRecording(store.db, context, id)
+  if (isProblem(running)) return running
   const reply = await media.request(isPaused ? 'recording.pause' : 'recording.resume', { recordingId: id })
-  if (isFailure(reply)) {
-    if (isUndecided(reply)) return mediaUnavailable(reply.message)
-    if (reply.failure === 'not_found') return beingStarted('recording')
-    if (!context.isResumed) {
+  if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
+  if (isFailure(reply) && reply.failure === 'not_found') return beingStarted('recording')
+  return context.transaction(async trx => {
+    // It may have ended since.
+    const row = await runningRecording(trx, context, id)
+    if (isProblem(row)) return row
+    const paused = isPaused ? 1 : 0
+    const object = toCallRecording({ ...row, paused })
+    if (row.paused !== paused) {
+      // If media has refused, an earlier request got that far, and nobody wrote it down.
+      await forTenant(trx, context).update('recordings').set({ paused }).where('call_id', '=', id).execute()
+      const type = isPaused ? 'call.recording.paused' : 'call.recording.resumed'
+      await appendEvent(trx, context, { type, at: now().toISOString(), object, callId: id, request: context })
+    } else if (isFailure(reply) && !context.isResumed) {
       return isPaused
         ? conflict('already_paused', 'The recording is paused already.')
         : conflict('not_paused', 'The recording is not paused.')
     }
-  }
-  return context.transaction(async trx => {
-    const paused = isPaused ? 1 : 0
-    const change = forTenant(trx, context).update('recordings').set({ paused }).where('call_id', '=', id)
-    const { numUpdatedRows } = await change.where('paused', '!=', paused).executeTakeFirst()
-    const object = toCallRecording({ ...row, paused })
-    const type = isPaused ? 'call.recording.paused' : 'call.recording.resumed'
-    const event = { type, at: now().toISOString(), object, callId: id, request: context } as const
-    if (numUpdatedRows > 0n) await appendEvent(trx, context, event)
     return object
   })
 }

@@ -1,0 +1,57 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../../harness.ts'
+import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
+
+const test = suite('control/calls/capture/recording-control')
+
+/** A call that is being recorded; resolves with its ID. */
+async function recordedCall({ media, make, ask }: LiveWorld): Promise<string> {
+  await make('/inbound_routes', { match: { to: '1' }, target: { type: 'echo' } })
+  media.dialIn('part_recorded', '1')
+  const { room } = await media.command('leg.answer', 'part_recorded')
+  await media.committed()
+  assert.is((await ask(`POST /v1/calls/${room.roomId}/recording/start`)).status, 201)
+  return room.roomId
+}
+
+/** The events of the call's recording, in order. */
+async function toldOf({ ask }: LiveWorld, id: string): Promise<string[]> {
+  const { data } = (await ask(`GET /v1/calls/${id}/events`)).body
+  const types: string[] = data.map(({ type }: { type: string }) => type)
+  return types.filter(type => type.startsWith('call.recording.')).reverse()
+}
+
+test('a recording that ends while it is being paused is not told to be paused after it is ready: 409', async () => {
+  const world = await makeLiveWorld()
+  const { ask, media } = world
+  const id = await recordedCall(world)
+  media.overrides.set('recording.pause', () => {
+    media.carryOut('recording.stop', { recordingId: id })
+    return {}
+  })
+  const { status, body } = await ask(`POST /v1/calls/${id}/recording/pause`)
+  assert.equal([status, body.error?.details?.reason], [409, 'not_running'])
+  assert.is((await ask(`GET /v1/calls/${id}/recording`)).body.status, 'ready')
+  assert.equal(await toldOf(world, id), ['call.recording.ready'])
+  await world.close()
+})
+
+test('a pause that media carried out before control died is written and told by the next request to pause', async () => {
+  const world = await makeLiveWorld()
+  const { ask, media } = world
+  const id = await recordedCall(world)
+  for (const [action, status, type] of [
+    ['pause', 'paused', 'call.recording.paused'],
+    ['resume', 'recording', 'call.recording.resumed'],
+  ] as const) {
+    // What media says to the second request of its kind.
+    media.overrides.set(`recording.${action}`, () => ({ failure: 'conflict', message: 'it is so already' }))
+    const done = await ask(`POST /v1/calls/${id}/recording/${action}`)
+    assert.equal([done.status, done.body.status], [200, status])
+    assert.is((await toldOf(world, id)).at(-1), type)
+    assert.is((await ask(`POST /v1/calls/${id}/recording/${action}`)).status, 409, 'a third one changes nothing')
+  }
+  await world.close()
+})
+
+test.run()
