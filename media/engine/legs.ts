@@ -88,13 +88,13 @@ export class Legs implements LegHooks {
     'leg.open': request => this.#open(request),
     'leg.open_browser': request => this.#openBrowser(request),
     'leg.open_way': request => this.#openWay(request),
-    'leg.connect': request => this.#connect(request),
+    'leg.connect': request => this.#inTurn(`connect ${request.legId}`, () => this.#connect(request)),
     'leg.read': ({ legId }) => this.#world.members.with(legId, readingOf),
     'leg.place': ({ legId }) => this.#world.members.with(legId, placeOf),
     'leg.close': ({ legId }) => this.#close(legId),
     'leg.move': request => this.#move(request),
     'leg.update': request => this.#update(request),
-    'leg.hold': request => this.#hold(request),
+    'leg.hold': request => this.#inTurn(`hold ${request.legId}`, () => this.#hold(request)),
     'leg.trace_packets': request => this.#tracePackets(request),
     'leg.packets': ({ legId }) => this.#world.members.with(legId, ({ leg }) => ({ packets: packetsOf(leg) })),
   } satisfies Partial<EngineHandlers>
@@ -104,6 +104,8 @@ export class Legs implements LegHooks {
   readonly #world: LegsWorld
   /** Legs whose sockets are being opened. */
   readonly #opening = new Map<string, { isGivenUp: boolean }>()
+  /** Changes that wait for audio or a codec, by kind and leg: what comes after one of them waits for it. */
+  readonly #changes = new Map<string, Promise<unknown>>()
   /** Packets refused by legs that have ended. */
   #packetsRefused = 0
 
@@ -218,6 +220,18 @@ export class Legs implements LegHooks {
     if (room === null || room instanceof Annex) return
     sinks.begin(room.spec.roomId, capture, 'room')
     enterAll()
+  }
+
+  /** Carries it out behind the one before of its kind, if that still waits. */
+  #inTurn<T>(key: string, change: () => T | Promise<T>): T | Promise<T> {
+    const before = this.#changes.get(key)
+    const changed = before === undefined ? change() : before.then(change, change)
+    if (!(changed instanceof Promise)) return changed
+    const done: Promise<T> = changed.finally(() => {
+      if (this.#changes.get(key) === done) this.#changes.delete(key)
+    })
+    this.#changes.set(key, done)
+    return done
   }
 
   #connect(request: EngineCommands['leg.connect']['request']): EngineLeg | Failure | Promise<EngineLeg | Failure> {

@@ -219,6 +219,33 @@ test('where hold music begins and ends there is no click, neither in it nor in t
   assert.ok(sharpest(heard()) < 2 * whole, `${sharpest(heard())} in place of ${whole}`)
 })
 
+test('a hold that is ended while its music is being loaded has ended', async () => {
+  await engine.join('part_a')
+  const hold = (held: boolean) => {
+    const sources: PlaySource[] = held ? [toneFile('music.wav', 415)] : []
+    return engine.engine.run('leg.hold', { legId: 'part_a', held, sources })
+  }
+  const replies = await Promise.all([hold(true), hold(false)])
+  assert.equal(
+    replies.map(reply => isFailure(reply) || reply.onHold),
+    [true, false],
+  )
+  assert.is(engine.engine.snapshot().legs[0]!.onHold, false)
+})
+
+test('a party that answers while its ringing tone is being loaded is heard', async () => {
+  const [a, b] = [await engine.join('part_a'), await engine.join('part_bb')]
+  const media = mediaOf('192.0.2.7')
+  const connect = (more: object) => engine.engine.run('leg.connect', { legId: 'part_bb', enter: null, media, ...more })
+  await Promise.all([
+    connect({ media: { ...media, direction: 'inactive' }, ringing: { kind: 'tone', name: 'ringback' } }),
+    connect({}),
+  ])
+  engine.run(40, tick => b.speaker.speak(toneFrame(365, tick), engine.now))
+  const heard = a.received.heard(30)
+  assert.ok(levelOf(365, heard) > -17, `${levelOf(365, heard)} dBov`)
+})
+
 test('who is moved in the middle of a word fades out for those who stay and in for those who are there, and what it hears begins without a click', async () => {
   const room = (n: number) => ({ roomId: `call_${n}` })
   const mover = await engine.join('part_a', room(0))
