@@ -221,6 +221,37 @@ sippTest('a call that is sent on outside carries the number that was called, and
   await caller.passed().catch(() => {})
 })
 
+for (const [rule, shown] of [
+  ['own', 'our number that was called'],
+  ['original', 'the caller'],
+] as const) {
+  sippTest(`transfer_caller ${rule}: whom a call is transferred to is shown ${shown}`, async () => {
+    const sipp = await Sipp.callee('answers-and-hangs-up')
+    const [to, onward] = [`+1${++called}`, `+1${++called}000`]
+    const fields = { transfer_caller: rule, rates: [{ prefix: onward, cost: 1 }], identity: 'asserted' }
+    await product.ok('POST', '/connections', { name: onward, kind: 'trunk', ...(await at(sipp)), ...fields })
+    await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'announcement' } })
+    const keys = { caller: `<sip:${ANN}@gw>`, said: 'X-Nothing: said' }
+    const caller = await Sipp.caller('identified', product.sip, { to, host: CARRIER, keys, lengthMs: 5000 })
+    const call = await product.until('it is in progress', async () => {
+      const { data } = await product.ok('GET', `/calls?to=${encodeURIComponent(to)}`)
+      return data[0]?.status === 'in_progress' ? data[0] : null
+    })
+    await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
+    await sipp.passed()
+    const { text } = sipp.received('INVITE')[0]!
+    const number = rule === 'own' ? to : ANN
+    for (const name of ['From', 'P-Asserted-Identity']) {
+      assert.equal(
+        [/sip:(.*?)@/.exec(fieldsOf(text, name)[0]!)?.[1], text.includes(ANN.slice(1))],
+        [number, rule !== 'own'],
+      )
+    }
+    await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
+    await caller.passed().catch(() => {})
+  })
+}
+
 /** The lines that sign a call to a number. */
 const signed = async (to: string, from: string, by = signer): Promise<string[]> => {
   const numbers = { from: from.slice(1), to: to.slice(1) }

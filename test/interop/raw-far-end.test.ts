@@ -107,6 +107,21 @@ for (const [why, followRedirects, contact] of [
   })
 }
 
+test('a 302 to a number that the connection has no rate for, or that must not be called, is not followed', async () => {
+  const [peer, named] = [await calls.peer(), await calls.peer()]
+  const fields = { follow_redirects: true, rates: [{ prefix: '+4978', cost: 0 }] }
+  await calls.connection(peer, fields)
+  await product.ok('POST', '/do_not_call', { phone: '+497899' })
+  for (const number of ['+447911', '+497899']) {
+    const { id } = await product.ok('POST', '/calls', { to: '+497811' })
+    const invite = await peer.next('INVITE')
+    invite.reply(responseTo(invite, '302 Moved Temporarily', [`Contact: <sip:${number}@127.0.0.1:${named.port}>`]))
+    await peer.next('ACK')
+    assert.is((await calls.endOf(id)).ended_reason, 'redirect_refused', number)
+  }
+  assert.equal(named.received, [])
+})
+
 test('a number with its trunk zero and a phone-context is the number that it is dialled for (RFC 3966 §5.1.5)', async () => {
   const peer = await calls.peer()
   const route = { match: { to: '+49309876543' }, target: { type: 'echo' } }

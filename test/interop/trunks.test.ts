@@ -66,6 +66,26 @@ trunkTest('a trunk with a password and no addresses calls from anywhere, once it
   }),
 )
 
+trunkTest('the trace of a call with a password shows that it was proven, and not how', () =>
+  withTrunk({ inbound_credentials: ACCOUNT }, async (number, id) => {
+    const sipp = await call('digest-call', number, { account: ACCOUNT })
+    await sipp.passed()
+    const proof = /response="([0-9a-f]{32})"/.exec(sipp.messages.map(({ text }) => text).join())![1]!
+    const { id: callId } = (await product.ok('GET', '/calls')).data.find(
+      (one: { connection_id: string }) => one.connection_id === id,
+    )
+    const trace = await product.until('its BYE is there', async () => {
+      const { data } = await product.ok('GET', `/calls/${callId}/sip?limit=100`)
+      return JSON.stringify(data).includes('BYE sip:') ? JSON.stringify(data) : null
+    })
+    const capture = String(await product.download(`/calls/${callId}/sip.pcap`))
+    for (const shown of [trace, capture]) {
+      assert.match(shown, /Authorization/)
+      assert.not.ok(shown.includes(proof))
+    }
+  }),
+)
+
 trunkTest('a wrong password and an account that is none are answered alike, and neither is written anywhere', () =>
   withTrunk({ inbound_credentials: ACCOUNT }, async number => {
     const wrong = { username: ACCOUNT.username, password: 'a wrong guess of it' }

@@ -37,6 +37,7 @@ test.before(async () => {
     `srv-host=_sip._udp.carrier.test,b.carrier.test,${ports.answers},20,1`,
     `srv-host=_sip._udp.carrier.test,a.carrier.test,${ports.refuses},10,1`,
     `srv-host=_sip._tcp.carrier.test,a.carrier.test,1,10,1`,
+    `host-record=both.carrier.test,${FOUR},${SIX}`,
     'naptr-record=naptr.test,10,10,s,SIP+D2T,,_sip._tcp.naptr.test',
     'naptr-record=naptr.test,20,10,s,SIP+D2U,,_sip._udp.naptr.test',
     `srv-host=_sip._tcp.naptr.test,six.carrier.test,${ports.answers},1,1`,
@@ -144,6 +145,50 @@ wayTest('NAPTR decides the transport, and the address of the target the family',
   const sipp = await Sipp.callee('answers', { host: SIX, port: ports.answers, transport: 'tcp' })
   await overTrunk({ host: 'naptr.test', transport: null }, sipp)
   assert.match(sipp.received('INVITE')[0]!.text, /^Via: SIP\/2\.0\/TCP \[::1\]/m)
+})
+
+for (const [host, other] of [
+  [FOUR, SIX],
+  [SIX, FOUR],
+] as const) {
+  wayTest(
+    `of a name with an address of each family the one that listens is called, ${host} (RFC 3263 §4.3, RFC 6157)`,
+    async () => {
+      const sipp = await Sipp.callee('answers', { host, transport: 'tcp' })
+      await overTrunk({ host: 'both.carrier.test', port: sipp.port, transport: 'tcp' }, sipp)
+      const { text } = sipp.received('INVITE')[0]!
+      assert.match(text, /^INVITE sip:\+15551234567@both\.carrier\.test/)
+      assert.match(text, host === SIX ? /^c=IN IP6 ::1\r?$/m : /^c=IN IP4 127\.0\.0\.1\r?$/m)
+      assert.not.ok(text.includes(other))
+    },
+  )
+}
+
+wayTest('TANDEM_SIP_HOST=:: answers and calls each family in its own, in descriptions too', async () => {
+  const env = { TANDEM_SIP_HOST: '::', TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8,::1/128' }
+  const everywhere = await Product.start({ env })
+  try {
+    await everywhere.ok('POST', '/connections', { name: 'Six', kind: 'peer', allowed_ips: ['::1/128'] })
+    // Programs of this machine are told an address that others reach as well.
+    for (const [host, own, audio] of [
+      [FOUR, /^Contact: <sip:([^>@]*@)?(?!0\.)\d+\.\d+\.\d+\.\d+:/m, /^c=IN IP4 (?!0\.)\d/m],
+      [SIX, /^Contact: <sip:([^>@]*@)?\[[0-9a-f:]*:[1-9a-f][0-9a-f]*\]:/m, /^c=IN IP6 \S*[1-9a-f]\S*\r?$/m],
+    ] as const) {
+      const caller = await Sipp.caller('call', { host, port: everywhere.sip.port }, { host })
+      await caller.passed()
+      const callee = await Sipp.callee('answers', { host })
+      const { id } = await everywhere.ok('POST', '/calls', { to: callee.uri })
+      await callee.answered(everywhere, id)
+      await everywhere.ok('POST', `/calls/${id}/hangup`)
+      await callee.passed()
+      for (const { text } of [caller.received('SIP/2.0 200')[0]!, callee.received('INVITE')[0]!]) {
+        assert.match(text, own)
+        assert.match(text, audio)
+      }
+    }
+  } finally {
+    await everywhere.stop()
+  }
 })
 
 wayTest('a host that says nothing at all is left for the next, by priority', async () => {
