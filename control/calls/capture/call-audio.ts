@@ -8,7 +8,7 @@ import { applyRecording, applyStream, endStream, STOPPED } from '../records.ts'
 import type { Of } from '../steps/event-handler.ts'
 import { follow } from '../steps/follow.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
-import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
+import { type CallCapture, callCaptureOf, encryptsRecordings } from './call-capture.ts'
 import { changedCalls, forgetChange } from './changes.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
 import { refuseTranscript } from './transcript-rows.ts'
@@ -68,12 +68,16 @@ export class CallAudio {
     }
     // Without an answer it is retried (`keepDue`).
     if (isUndecided(recording) || isUndecided(transcript)) return
+    // What an announcement is about begins by itself when the caller hears it, and is stopped then.
+    if (isAnnounced(callCaptureOf(call))) return
     await media.settled()
     await store.transaction(async trx => {
+      const change = trx.deleteFrom('capture_changes').where('call_id', '=', call.id).where('action', '=', 'stop')
+      // A consent that has been given again begins it.
+      if ((await change.executeTakeFirst()).numDeletedRows === 0n) return
       if (isFailure(recording)) await applyRecording(trx, call.id, null, now())
       if (isFailure(transcript)) await refuseTranscript(trx, call)
     })
-    await forgetChange(store, call.id, 'stop')
   }
 
   /** Starts the recording and the streams that a call's rows ask for. What runs already answers `conflict`. */
@@ -81,9 +85,8 @@ export class CallAudio {
     // What the question is about begins by itself when the caller has heard it, or has agreed.
     if (callCaptureOf(call)?.asked === 'asking') return
     const { db } = this.#deps.store
-    const isRefused = callCaptureOf(call)?.asked === 'refused'
-    const stop = isRefused ? await rowBy(db, 'capture_changes', { call_id: call.id, action: 'stop' }) : undefined
-    if (stop !== undefined) return this.#stop(call, media)
+    const change = callCaptureOf(call) && (await rowBy(db, 'capture_changes', { call_id: call.id, action: 'stop' }))
+    if (change != null && callCaptureOf(call)?.asked !== 'agreed') return this.#stop(call, media)
     const recordings = forTenant(db, tenantOf(call))
     if ((await recordings.findBy('recordings', { call_id: call.id, status: 'recording' })) !== undefined)
       await this.#startRecording(call, media)
@@ -134,6 +137,10 @@ export class CallAudio {
     await applyRecording(trx, body.recordingId, null, at)
   }
 }
+
+/** The caller hears an announcement, and need not agree. */
+const isAnnounced = (capture: CallCapture | null): boolean =>
+  capture?.asked === 'asking' && (capture.later ?? capture).consent === null
 
 /** `conflict`: it runs already. Without an answer, the next snapshot shows whether it runs. */
 const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)

@@ -22,7 +22,7 @@ export async function changedCalls(db: Db): Promise<string[]> {
 }
 
 /** The change is applied; a different one that arrived meanwhile stays. */
-export async function forgetChange(store: Store, callId: string, action?: 'begin' | 'stop'): Promise<void> {
+export async function forgetChange(store: Store, callId: string, action?: 'begin'): Promise<void> {
   await store.transaction(async trx => {
     const changes = trx.deleteFrom('capture_changes').where('call_id', '=', callId)
     await (action === undefined ? changes : changes.where('action', '=', action)).execute()

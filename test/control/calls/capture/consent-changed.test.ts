@@ -172,6 +172,34 @@ for (const [noun, start, isRunning] of [
 }
 
 test(
+  'a consent that is withdrawn before the announcement is heard, with which media begins the recording, ends that recording too',
+  async () => {
+    const { media } = world
+    await route('announced', { record: true, recording_announcement: 'Calls are recorded.' })
+    const phone = phoneOf(calls + 1)
+    const consent = await consents(phone)
+    const { legId, callId } = await called('announced')
+    const { agreement } = await media.command('leg.collect', legId)
+    assert.equal([agreement?.digits, agreement?.capture.recordingId], [null, callId])
+    const stops = () => media.sent('recording.stop').filter(({ recordingId }) => recordingId === callId).length
+    assert.is((await world.ask(`POST /v1/consents/${consent}/revoke`)).status, 200)
+    await until(() => stops() > 0)
+    // Its first sample.
+    media.recordings.add(callId)
+    media.emit('leg.collected', { legId, collectId: 'consent', digits: '', ended: 'timeout', utterance: null })
+    await media.until(() => !media.recordings.has(callId))
+    await isGone(() =>
+      world.store.db.selectFrom('capture_changes').selectAll().where('call_id', '=', callId).executeTakeFirst(),
+    )
+    await media.committed()
+    assert.is((await kept(callId)).recording, 'ready')
+    media.hangUp(legId)
+    await media.committed()
+  },
+  LIMIT,
+)
+
+test(
   'who pressed no key and agrees afterwards by another way is kept from then on',
   async () => {
     await route('3', { ...KEPT, recording_consent: { key: '1', timeout_s: 5 } })
