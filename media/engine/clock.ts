@@ -48,15 +48,24 @@ export interface EngineClock {
 }
 
 /** Memory for what a clock shows. */
-export const newClockFace = (): SharedArrayBuffer => new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)
+export const newClockFace = (): SharedArrayBuffer => new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT)
 
-/** What the faces of clocks show, all together. */
-export function readClockFaces(faces: readonly SharedArrayBuffer[]): { slots: number; late: number } {
-  const read = { slots: 0, late: 0 }
+/** What the faces of clocks show. */
+export interface ClockFaces {
+  /** Of all together: slots that have run, and those that were late or left out. */
+  slots: number
+  late: number
+  /** How long each has been in its slots [ms]. */
+  inSlotsMs: number[]
+}
+
+export function readClockFaces(faces: readonly SharedArrayBuffer[]): ClockFaces {
+  const read: ClockFaces = { slots: 0, late: 0, inSlotsMs: [] }
   for (const face of faces) {
-    const [slots = 0, late = 0] = new Int32Array(face)
+    const [slots = 0, late = 0, inSlotsMs = 0] = new Int32Array(face)
     read.slots += slots
     read.late += late
+    read.inSlotsMs.push(inSlotsMs)
   }
   return read
 }
@@ -80,23 +89,24 @@ export class Clock implements EngineClock {
   readonly #now: () => number
   readonly #face: Int32Array
   /** What the face showed before: the counts of a thread that has died. */
-  readonly #before: readonly [slots: number, late: number]
+  readonly #before: readonly [slots: number, late: number, inSlotsMs: number]
   #timer: NodeJS.Timeout | undefined
   #immediate: NodeJS.Immediate | undefined
   #next = 0
   #count = 0
+  #inSlotsMs = 0
   /** How many slots in a row were far behind. */
   #farBehind = 0
 
   /**
    * @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms]
-   * @param face shows another thread the slots that have run, and those that were late or left out: to ask would take until it is on time
+   * @param face shows another thread what `readClockFaces` tells: to ask would take until it is on time
    */
   constructor(onSlot: (slot: number, now: number) => void, now: () => number, face = newClockFace()) {
     this.#onSlot = onSlot
     this.#now = now
     this.#face = new Int32Array(face)
-    this.#before = [this.#face[0]!, this.#face[1]!]
+    this.#before = [this.#face[0]!, this.#face[1]!, this.#face[2]!]
   }
 
   get running(): boolean {
@@ -139,7 +149,9 @@ export class Clock implements EngineClock {
   }
 
   #run(): void {
-    for (let now = this.#now(); this.running && this.#next <= now; now = this.#now()) {
+    const begin = this.#now()
+    let now = begin
+    for (; this.running && this.#next <= now; now = this.#now()) {
       this.#leaveOut(now)
       this.#farBehind = now - this.#next > FAR_BEHIND_MS ? this.#farBehind + 1 : 0
       this.slots++
@@ -151,6 +163,8 @@ export class Clock implements EngineClock {
     }
     this.#face[0] = this.#before[0] + this.slots
     this.#face[1] = this.#before[1] + this.late + this.skipped
+    this.#inSlotsMs += now - begin
+    this.#face[2] = this.#before[2] + this.#inSlotsMs
     if (this.#timer !== undefined) this.#arm()
   }
 

@@ -1,3 +1,5 @@
+import type { ClockFaces } from '../engine/clock.ts'
+
 /** A rush begins when this many calls wait, and the oldest for longer than a limit, whatever control does meanwhile. */
 const QUEUE = 16
 const LATE_MS = 250
@@ -17,6 +19,11 @@ const RATE_MS = 1000
 const RUSH_MS = 500
 /** Share of the slots of the engines' clocks that may be late: a burst of calls makes some late for a second, and jitter buffers bear that. */
 const LATE_SLOTS = 0.5
+/**
+ * Share of its time that the idlest of these clocks may be in its slots, with the legs that have come since it was known: with little more, packets
+ * come too late, and from there it is a few legs until nearly all do.
+ */
+const FULL_SHARE = 0.85
 /** Fewer legs are not what makes a clock late. */
 const LEGS = 50
 /** How long clocks are observed before they are judged, and how long that judgement holds [ms]. */
@@ -29,8 +36,7 @@ export interface AdmissionOptions {
   controlSince: () => number | null
   /** It has not come for the first time yet; absent: it has. */
   isControlAwaited?: () => boolean
-  /** Slots of the engines' clocks that have run so far, and those of them that were late or left out. */
-  clocks: () => { slots: number; late: number }
+  clocks: () => ClockFaces
   /** Legs of calls. */
   legs: () => number
 }
@@ -44,8 +50,10 @@ export class Admission {
   readonly #options: AdmissionOptions
   /** Calls that control has not taken up, by leg, the oldest first: since when. */
   readonly #waiting = new Map<string, number>()
-  #looked = { at: 0, slots: 0, late: 0 }
+  #looked: ClockFaces & { at: number; legs: number } = { at: 0, slots: 0, late: 0, inSlotsMs: [], legs: 0 }
   #isAudioLate = false
+  /** What of its time the idlest clock was in its slots. */
+  #share = 0
   /** Since when each call that control took had waited long while others waited [ms]; null: the last one had not. */
   #lateSince: number | null = null
   /** Calls that control took per millisecond, as of `#takenAt`; an exponential average. */
@@ -122,13 +130,21 @@ export class Admission {
   }
 
   #isEngineLate(now: number): boolean {
-    const { at, slots, late } = this.#looked
-    if (now - at >= LOOK_MS) {
-      const clocks = this.#options.clocks()
-      const isRecent = now - at < 2 * LOOK_MS
-      this.#isAudioLate = isRecent && clocks.late - late > LATE_SLOTS * (clocks.slots - slots)
-      this.#looked = { at: now, ...clocks }
-    }
-    return this.#isAudioLate && this.#options.legs() >= LEGS
+    const legs = this.#options.legs()
+    if (now - this.#looked.at >= LOOK_MS) this.#look(now, legs)
+    if (legs < LEGS) return false
+    // Who has come since costs as much as the others, if it does not speak yet, either.
+    return this.#isAudioLate || this.#share * Math.max(1, legs / Math.max(LEGS, this.#looked.legs)) > FULL_SHARE
+  }
+
+  #look(now: number, legs: number): void {
+    const { at, slots, late, inSlotsMs } = this.#looked
+    const clocks = this.#options.clocks()
+    const isRecent = now - at < 2 * LOOK_MS
+    this.#isAudioLate = isRecent && clocks.late - late > LATE_SLOTS * (clocks.slots - slots)
+    // They count in 32 bits.
+    const shares = clocks.inSlotsMs.map((ms, clock) => ((ms - (inSlotsMs[clock] ?? ms)) | 0) / (now - at))
+    this.#share = Math.min(...shares)
+    this.#looked = { at: now, legs, ...clocks }
   }
 }

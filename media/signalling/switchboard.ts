@@ -110,7 +110,7 @@ export class Switchboard {
     this.#callers = callers
     const admission = new Admission({
       controlSince: () => 0,
-      clocks: () => ({ slots: 0, late: 0 }),
+      clocks: () => ({ slots: 0, late: 0, inSlotsMs: [0] }),
       now: () => performance.now(),
       ...options.lateness,
       legs: () => lines.byLeg.size,

@@ -13,7 +13,7 @@ const FEW = 8
 const SHARE = 50
 
 function makeWorld() {
-  const world = { now: 10_000, since: 0 as number | null, clocks: { slots: 0, late: 0 }, legs: 0 }
+  const world = { now: 10_000, since: 0 as number | null, clocks: { slots: 0, late: 0, inSlotsMs: [0, 0] }, legs: 0 }
   const admission = new Admission({
     now: () => world.now,
     controlSince: () => world.since,
@@ -186,6 +186,30 @@ test('a call is one too many while more than half of the slots of the audio cloc
   world.legs = 50
   world.now += 5000
   assert.not(second(200), 'what was long ago tells nothing')
+})
+
+test('a call is one too many when each engine thread is in its slots for more than 85 % of the time, with the legs that have come since', () => {
+  const { world, admission } = makeWorld()
+  const second = (...shares: number[]): boolean => {
+    world.now += 1000
+    world.clocks = { ...world.clocks, inSlotsMs: world.clocks.inSlotsMs.map((ms, n) => ms + 1000 * shares[n]!) }
+    return admission.refuses()
+  }
+  world.legs = 1000
+  second(0, 0)
+  assert.not(second(0.99, 0.8), 'the other one has time')
+  world.legs = 1050
+  assert.not(admission.refuses())
+  world.legs = 1070
+  assert.ok(admission.refuses(), 'they will speak as those before do')
+  assert.ok(second(0.86, 0.87))
+  assert.not(second(0.8, 0.87), 'some have gone')
+  world.legs = 1
+  second(0.05, 0.05)
+  world.legs = 400
+  assert.not(admission.refuses(), 'a thread with few legs tells nothing of many')
+  world.legs = 49
+  assert.not(second(0.9, 0.9), 'so few legs are not what takes it')
 })
 
 test('above capacity an INVITE gets 503 with Retry-After and nothing is begun for it, and those that wait are answered', async () => {
