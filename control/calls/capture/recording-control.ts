@@ -94,16 +94,16 @@ async function start(deps: CaptureControlDeps, context: Context, id: string): Pr
   if (isProblem(made)) return made
   const encrypted = await encryptsRecordings(store.db, context)
   const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id }, encrypted })
-  // Without an answer its state is unknown until the next snapshot.
-  if (!isFailure(reply) || reply.failure === 'conflict') {
+  // Without an answer, the next snapshot tells whether it runs, and starts it if it does not.
+  if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered') {
     if ((await recordingOf(store.db, context, id))?.status !== 'failed') return made
     await media.request('recording.stop', { recordingId: id })
     return endedMeanwhile('recording')
   }
-  if (isUndecided(reply)) return mediaUnavailable(reply.message)
   const rows = forTenant(store.db, context).delete('recordings').where('call_id', '=', id)
   await rows.where('status', '=', 'recording').execute()
   await forTenant(store.db, context).update('calls').set({ record: 0 }).where('id', '=', id).execute()
+  if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
   return conflict('not_possible', `The call cannot be recorded: ${reply.message}.`)
 }
 

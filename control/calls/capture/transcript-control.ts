@@ -68,15 +68,15 @@ async function start(
   })
   if (isProblem(made)) return made
   const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
-  if (!isFailure(reply) || reply.failure === 'conflict') {
+  // Without an answer, the next snapshot tells whether it runs, and starts it if it does not.
+  if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered') {
     if ((await readTranscript(store.db, context, id))?.status !== 'failed') return made
     await media.request('transcript.stop', { transcriptId: id })
     return endedMeanwhile('transcript')
   }
-  // The outcome is unknown; the next connection starts it.
-  if (isUndecided(reply)) return mediaUnavailable(reply.message)
   const rows = forTenant(store.db, context).delete('transcripts').where('id', '=', id)
   await rows.where('status', '=', 'running').execute()
+  if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
   return conflict('not_possible', `The call cannot be transcribed: ${reply.message}.`)
 }
 

@@ -4,14 +4,19 @@ import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
 
 const test = suite('control/calls/capture/recording-control')
 
-/** A call that is being recorded; resolves with its ID. */
-async function recordedCall({ media, make, ask }: LiveWorld): Promise<string> {
+/** A call that is answered; resolves with its ID. */
+async function answeredCall({ media, make }: LiveWorld): Promise<string> {
   await make('/inbound_routes', { match: { to: '1' }, target: { type: 'echo' } })
   media.dialIn('part_recorded', '1')
   const { room } = await media.command('leg.answer', 'part_recorded')
   await media.committed()
-  assert.is((await ask(`POST /v1/calls/${room.roomId}/recording/start`)).status, 201)
   return room.roomId
+}
+
+async function recordedCall(world: LiveWorld): Promise<string> {
+  const id = await answeredCall(world)
+  assert.is((await world.ask(`POST /v1/calls/${id}/recording/start`)).status, 201)
+  return id
 }
 
 /** The events of the call's recording, in order. */
@@ -53,5 +58,30 @@ test('a pause that media carried out before control died is written and told by 
   }
   await world.close()
 })
+
+for (const noun of ['recording', 'transcript'] as const) {
+  test(`a ${noun} that was to start while media could not be reached is not there: 503, and the next request starts it`, async () => {
+    const world = await makeLiveWorld()
+    const { ask, media } = world
+    const id = await answeredCall(world)
+    media.overrides.set(`${noun}.start`, () => ({ failure: 'unavailable', message: 'no media process' }))
+    const refused = await ask(`POST /v1/calls/${id}/${noun}/start`)
+    assert.equal([refused.status, refused.body.error.code], [503, 'media_unavailable'])
+    assert.is((await ask(`GET /v1/calls/${id}/${noun}`)).status, 404)
+    media.overrides.delete(`${noun}.start`)
+    assert.is((await ask(`POST /v1/calls/${id}/${noun}/start`)).status, 201)
+    await world.close()
+  })
+
+  test(`a ${noun} whose start media did not answer in time has started or will, at the latest with the next connection: 201`, async () => {
+    const world = await makeLiveWorld()
+    const { ask, media } = world
+    const id = await answeredCall(world)
+    media.overrides.set(`${noun}.start`, () => ({ failure: 'unanswered', message: 'no answer in time' }))
+    const { status, body } = await ask(`POST /v1/calls/${id}/${noun}/start`)
+    assert.equal([status, (await ask(`GET /v1/calls/${id}/${noun}`)).body.status], [201, body.status])
+    await world.close()
+  })
+}
 
 test.run()
