@@ -179,7 +179,7 @@ export async function ready(world: { media: FakeMedia; control: Control }): Prom
   await until(() => world.control.client.state === 'ready')
 }
 
-/** Resolves when `done` holds; fails after five seconds, so that a test that waits in vain ends. */
+/** Resolves when `done` holds; fails after 20 s, so that a test that waits in vain ends. */
 export async function until(done: () => boolean): Promise<void> {
   const deadline = Date.now() + 20_000
   while (!done()) {

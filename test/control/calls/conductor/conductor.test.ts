@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { Conductor } from '../../../../control/calls/conductor/conductor.ts'
 import { CallFaults } from '../../../../control/calls/conductor/faults.ts'
@@ -10,6 +9,7 @@ import type { ParticipantRow } from '../../../../control/calls/tables.ts'
 import { PocketMedia } from '../../../fakes/pocket-media.ts'
 import { suite } from '../../../harness.ts'
 import { makeWorld } from '../../app-harness.ts'
+import { until } from '../../calls-world.ts'
 
 const test = suite('control/calls/conductor/conductor')
 
@@ -94,7 +94,7 @@ test('what media could not do for a party that has left meanwhile is no warning;
   media.settled = () =>
     store.transaction(trx => setLeg(trx, tenant, 'part_left', { step: 'ended', left_at: AT, quality: null }))
   await Promise.all([world.drive('part_left'), world.drive('part_there')])
-  for (let n = 0; n < 1000 && world.warned.length === 0; n++) await setImmediate()
+  await until(() => world.warned.length > 0)
   assert.equal(world.warned, ['part_there'])
   await world.store.close()
 })
