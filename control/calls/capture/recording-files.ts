@@ -2,6 +2,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sweepOrphans } from '../../kernel/orphan-files.ts'
 import type { Db } from '../../kernel/store/store.ts'
+import type { RecordingRow } from '../tables.ts'
+import { callCaptureOf } from './call-capture.ts'
 
 const folder = (dataDir: string): string => join(dataDir, 'recordings')
 
@@ -23,16 +25,29 @@ export async function removeRecordingFiles(dataDir: string, id: string): Promise
   await Promise.all(paths.map(path => rm(path, { force: true })))
 }
 
-/** Removes the files of recordings and voicemails that no longer exist, or have failed. */
+/**
+ * Removes the files of recordings and voicemails that no longer exist, and what was recorded while its consent was being withdrawn. Those of a node that
+ * was lost stay: it may have come back and finished them.
+ */
 export async function sweepRecordings(db: Db, dataDir: string, now: Date): Promise<number> {
   const known = async (names: string[]): Promise<ReadonlySet<string>> => {
     const ids = [...new Set(names.map(name => name.split('.', 1)[0] ?? ''))]
-    const rows = db.selectFrom('recordings').select('call_id').where('status', '!=', 'failed')
-    const recordings = await rows.where('call_id', 'in', ids).execute()
+    const rows = db
+      .selectFrom('recordings')
+      .leftJoin('calls', 'calls.id', 'recordings.call_id')
+      .where('call_id', 'in', ids)
+    const recordings = await rows.select(['call_id', 'recordings.status', 'capture']).execute()
     const voicemails = await db.selectFrom('voicemails').select('id').where('id', 'in', ids).execute()
-    const kept = new Set([...recordings.map(({ call_id }) => call_id), ...voicemails.map(({ id }) => id)])
+    const kept = new Set([
+      ...recordings.filter(isKept).map(({ call_id }) => call_id),
+      ...voicemails.map(({ id }) => id),
+    ])
     // An unfinished one is made again on request.
     return new Set(names.filter(name => !name.endsWith('.new') && kept.has(name.split('.', 1)[0] ?? '')))
   }
   return (await sweepOrphans(folder(dataDir), known, now)) + (await sweepOrphans(formsFolder(dataDir), known, now))
 }
+
+/** Whether its caller has not refused it before it began. */
+const isKept = ({ status, capture }: { status: RecordingRow['status']; capture: string | null }): boolean =>
+  status !== 'failed' || callCaptureOf({ capture })?.asked !== 'refused'

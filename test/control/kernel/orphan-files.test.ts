@@ -55,29 +55,49 @@ test("an audio asset's file stays while the asset is there, and goes when only t
   await store.close()
 })
 
-test('the file of a recording that has failed is removed, that of one that is ready or runs stays', async () => {
+test('what was recorded while its consent was being withdrawn is removed; recordings that run, are ready, or failed with their node stay', async () => {
   const { store, ours } = await makeWorld()
-  const tenant = { organisationId: ours.organisationId, livemode: false }
+  const tables = forTenant(store.db, { organisationId: ours.organisationId, livemode: false })
   const at = NOW.toISOString()
   const old = new Date(NOW.getTime() - 60 * 60 * 1000)
   mkdirSync(join(folder, 'recordings'))
-  const path = (status: string) => join(folder, 'recordings', `call_${status}.wav`)
-  for (const status of ['ready', 'failed', 'recording'] as const) {
-    const call_id = `call_${status}`
-    await forTenant(store.db, tenant).insert('recordings', {
-      call_id,
-      status,
-      channels: '[]',
-      segments: '[]',
+  const path = (id: string) => join(folder, 'recordings', `${id}.wav`)
+  const recorded = [
+    ['call_ready', 'ready', 'refused'],
+    ['call_running', 'recording', 'refused'],
+    ['call_refused', 'failed', 'refused'],
+    ['call_lost', 'failed', 'agreed'],
+    ['call_unasked', 'failed', null],
+  ] as const
+  for (const [id, status, asked] of recorded) {
+    await tables.insert('calls', {
+      id,
+      kind: 'party',
+      status: 'completed',
+      direction: 'inbound',
+      to_address: '',
+      from_address: '',
+      target: 'room',
+      room_id: null,
+      connection_id: null,
+      record: 1,
+      capture: asked === null ? null : JSON.stringify({ asked }),
+      metadata: '{}',
+      ended_reason: null,
+      sip_code: null,
       created: at,
+      ringing_at: null,
+      answered_at: at,
+      ended_at: at,
     })
-    writeFileSync(path(status), '')
-    utimesSync(path(status), old, old)
+    await tables.insert('recordings', { call_id: id, status, channels: '[]', segments: '[]', created: at })
+    writeFileSync(path(id), '')
+    utimesSync(path(id), old, old)
   }
   assert.is(await sweepRecordings(store.db, folder, NOW), 1)
   assert.equal(
-    ['ready', 'failed', 'recording'].map(status => existsSync(path(status))),
-    [true, false, true],
+    recorded.map(([id]) => id).filter(id => !existsSync(path(id))),
+    ['call_refused'],
   )
   await store.close()
 })
