@@ -86,25 +86,26 @@ export class Dialogue implements Waiter {
 
   // ------------------------------------------------------------------ playing
 
-  async play({ legId, playId, sources, loop, hangupAfter, append }: Request<'leg.play'>): Promise<Ok | Failure> {
-    if (append !== true) this.#dropCollect()
-    const problem = await this.#playback.play(
-      sources,
-      { loop, append: append === true },
-      {
-        started: () => this.#hooks.emit('play.started', { legId, playId, clockMs: Math.round(this.#options.now()) }),
-        finished: (ended, heardMs) => {
-          this.#hooks.emit('play.finished', { legId, playId, ended, heardMs })
-          if (hangupAfter !== null && ended !== 'interrupted') this.#hooks.end(legId, hangupAfter)
-        },
+  async play({ legId, playId, sources, hangupAfter, ...options }: Request<'leg.play'>): Promise<Ok | Failure> {
+    if (options.append !== true) this.#dropCollect()
+    const problem = await this.#playback.play(sources, options, {
+      started: () => this.#hooks.emit('play.started', { legId, playId, clockMs: Math.round(this.#options.now()) }),
+      finished: (ended, heardMs) => {
+        this.#hooks.emit('play.finished', { legId, playId, ended, heardMs })
+        if (hangupAfter !== null && ended !== 'interrupted') this.#hooks.end(legId, hangupAfter)
       },
-    )
+    })
     return problem === null ? {} : { failure: 'invalid', message: problem.error }
   }
 
   stopPlay(): Ok {
     this.#playback.stop()
     return {}
+  }
+
+  /** Somebody else is in the party's room. */
+  accompany(): void {
+    this.#playback.accompany()
   }
 
   // ------------------------------------------------------------------ keys and words

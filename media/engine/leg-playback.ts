@@ -38,6 +38,8 @@ interface Play {
   accept: (() => void) | null
   /** How long it has not begun [frames]. */
   waited: number
+  /** It is for who is alone in its room. */
+  whileAlone: boolean
   /** A part could not be made; the play ends when the parts before it were heard. */
   failed: boolean
   over: boolean
@@ -86,7 +88,7 @@ export class LegPlayback implements Source {
    */
   async play(
     sources: PlaySource[],
-    options: { loop: boolean; append?: boolean },
+    options: { loop: boolean; append?: boolean; whileAlone?: boolean },
     hooks: PlayHooks,
   ): Promise<{ error: string } | null> {
     if (options.append !== true) this.stop()
@@ -103,6 +105,7 @@ export class LegPlayback implements Source {
       loading: true,
       accept: null,
       waited: 0,
+      whileAlone: options.whileAlone === true,
       failed: false,
       over: false,
     }
@@ -177,6 +180,15 @@ export class LegPlayback implements Source {
     for (const play of plays) {
       const { loop, player } = play
       if (loop !== null) this.#left = { loop, at: player.at }
+      end(play, 'interrupted')
+    }
+  }
+
+  /** Somebody else is in the room: what is for who is alone is `interrupted`. */
+  accompany(): void {
+    for (const play of this.#plays.filter(({ whileAlone }) => whileAlone)) {
+      this.#plays.splice(this.#plays.indexOf(play), 1)
+      this.#fallSilent()
       end(play, 'interrupted')
     }
   }

@@ -143,6 +143,7 @@ export class Rooms {
 
   #sitDown(member: Seated, room: Room, spec: RoomSpec): void {
     const { leg } = member
+    for (const { id } of room.legs) this.#options.members.get(id)?.dialogue.accompany()
     room.legs.push(leg)
     this.#slots.follow(room)
     leg.hearsRoom = false

@@ -283,6 +283,8 @@ export const COMMANDS = {
       loop: boolean,
       hangupAfter: nullable(endedReason),
       append: Type.Optional(boolean),
+      /** Ends as soon as somebody else is in the leg's room; for who is not alone it never begins. */
+      whileAlone: Type.Optional(boolean),
     }),
   ),
   'leg.stop_play': ok('leg', Type.Object({ legId: id })),

@@ -165,6 +165,22 @@ test('how long a running session has lasted is told by the steady clock too', as
   await world.close()
 })
 
+test('who is first in a room is told so until somebody else is there; that it is muted, to the end', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const welcome = async (legId: string) => {
+    media.dialIn(legId, '1001')
+    await media.command('leg.move', legId)
+    const { sources, whileAlone } = await media.command('leg.play', legId)
+    return [sources.map(source => 'name' in source && source.name), whileAlone]
+  }
+  assert.equal(await welcome('part_1'), [['first-in-room'], true])
+  await media.committed()
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { mute_on_entry: true } })
+  assert.equal(await welcome('part_2'), [['muted'], false])
+  await world.close()
+})
+
 test("a room's language is that of every prompt that its callers hear", async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world

@@ -191,6 +191,37 @@ test('a prompt is heard by its leg alone, and its end is an event', async () => 
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'assistant_ended' }])
 })
 
+test('what is said to who is alone in a room ends as somebody comes, and is not said to who is not alone any more', async () => {
+  const source = toneFile('alone.wav', 415)
+  const sources = [source]
+  await engine.preload(source)
+  const say = (playId: string, whileAlone: boolean) =>
+    engine.engine.do('leg.play', {
+      ...{ legId: 'part_a', playId, sources, whileAlone },
+      ...{ loop: false, hangupAfter: null },
+    })
+  const isHeard = (a: Awaited<ReturnType<TestEngine['join']>>, from: number, to: number): boolean =>
+    levelOf(415, a.received.heard(from, to)) > -30
+  const a = await engine.join('part_a')
+  await say('alone', true)
+  engine.run(20)
+  await engine.join('part_bb')
+  engine.run(20)
+  await say('late', true)
+  engine.run(20)
+  assert.equal([isHeard(a, 5, 20), isHeard(a, 22, 40), isHeard(a, 42, 60)], [true, false, false])
+  await say('anyway', false)
+  engine.run(20)
+  await engine.join('part_ccc')
+  engine.run(20)
+  assert.ok(isHeard(a, 82, 100))
+  const ends = engine.of('play.finished').map(({ playId, ended }) => [playId, ended])
+  assert.equal(ends, [
+    ['alone', 'interrupted'],
+    ['late', 'interrupted'],
+  ])
+})
+
 /** A file with a tone in it that has no whole number of periods in a frame. */
 function toneFile(name: string, hz: number): PlaySource {
   const path = join(dataDir, name)

@@ -120,8 +120,8 @@ export class Seating {
     media: Media,
   ): Then {
     if (!muted && !isFirst) return NOTHING
-    const prompt = promptOf(room)(muted ? 'muted' : 'first-in-room')
-    return async () => failureOf(await media.request('leg.play', playOf({ id: legId, step: 'seated' }, [prompt])))
+    const play = playOf({ id: legId, step: 'seated' }, [promptOf(room)(muted ? 'muted' : 'first-in-room')])
+    return async () => failureOf(await media.request('leg.play', { ...play, whileAlone: !muted }))
   }
 
   async #refused(rows: LegRows, reply: Failure, media: Media): Promise<Then> {
