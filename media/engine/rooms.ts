@@ -207,6 +207,7 @@ export class Rooms {
     if (room === null) return
     this.#options.sinks().leave(member)
     room.legs.splice(room.legs.indexOf(leg), 1)
+    if (room.pause !== null) leg.paused(this.#options.now())
     leg.follow(null)
     member.room = null
     if (leg instanceof GuestLeg) leg.goOut()
@@ -392,12 +393,13 @@ export class Rooms {
       room.spec.roomId,
       room.legs.map(leg => leg.id),
     )
+    const wasPaused = room.pause !== null
     room.pause = this.#spans.pauseOf(room, own)
     this.#options.sinks().pauseChanged(room)
     const isPaused = room.pause !== null
     this.#words.get(room)?.pause(isPaused)
     for (const leg of room.legs) {
-      if (isPaused) leg.paused(this.#options.now())
+      if (isPaused || wasPaused) leg.paused(this.#options.now())
       // Nothing passes that we cannot read.
       if (isPaused && leg instanceof RtpLeg) leg.leaveFax()
       this.#options.members.get(leg.id)?.dialogue.paused(isPaused)

@@ -85,6 +85,11 @@ export class PacketAudio implements WireAudio, FrameMaker {
     return this.#packets.refused
   }
 
+  get waiting(): number {
+    const { waiting } = this.#playout
+    return this.isWide ? waiting / 2 : waiting
+  }
+
   get sent(): Uint8Array {
     return this.#packetizer.sent
   }

@@ -579,7 +579,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
 
   override playedUntil(now: number): number {
     const audio = this.#former?.audio ?? this.#audio
-    return audio === null ? now : this.#keys.sentAt(audio.jitter.playedTimestamp, now)
+    if (audio === null) return now
+    return this.#keys.sentAt(audio.jitter.playedTimestamp, now) - audio.waiting / (LEG_CLOCK_HZ / 1000)
   }
 
   /** Reports missing audio. */

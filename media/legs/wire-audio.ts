@@ -15,6 +15,8 @@ export interface WireAudio {
   /** Units of that clock in one tick. */
   readonly frameUnits: number
   readonly jitter: JitterBuffer
+  /** What has left that and is not played yet [samples of 8 kHz]. */
+  readonly waiting: number
   /** It has 16 kHz: there is audio above 4 kHz. */
   readonly isWide: boolean
   /** Samples of 8 kHz at its beginning in which nothing is heard yet, or not all of it. Absent: none. */

@@ -83,7 +83,7 @@ export class Annex extends Room {
     }
     leg.hearsRoom = hears
     leg.send(frame, null, now)
-    leg.tapHeard(frame, isPaused)
+    leg.tapHeard(frame, isPaused, link?.isOld === true)
   }
 
   /** Audio that was mixed before keypad tones were removed may contain one. */
@@ -97,6 +97,7 @@ export class Annex extends Room {
       (leg.onHold && leg.isSilenced ? LINK.onHold : 0) |
       (leg.deaf ? LINK.deaf : 0) |
       (this.pause?.maskDtmf === true ? LINK.masked : 0) |
+      (this.pause !== null || leg.isOld ? LINK.old : 0) |
       (leg.isWide ? LINK.wide : 0) |
       (leg.isComfort ? LINK.comfort : 0) |
       flagsOfVoice(leg)

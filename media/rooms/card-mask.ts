@@ -1,5 +1,5 @@
 import { int16Array } from '../../codecs/arrays.ts'
-import type { Frame } from '../../codecs/audio.ts'
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
 import { KeypadStop, STOP_DELAY_FRAMES } from '../../codecs/keypad-stop.ts'
 import type { Events } from '../protocol.ts'
@@ -16,6 +16,12 @@ const TAIL_MS = 20 * TAIL_FRAMES
  * long after its end. The look-ahead is the rest of the tail.
  */
 const OLD_MS = TAIL_MS - 20 * DELAY_FRAMES
+
+/**
+ * What is sent so soon after a pause may still be of it: a packet waits until it is full, noise suppression is 10 ms late, and the sender's clock is
+ * known to some milliseconds [ms].
+ */
+const FILLING_MS = 2 * FRAME_MS
 
 /** No key is held longer than this after a pause; a longer sound is a whistle or a machine [frames]. */
 const MAX_TAIL_FRAMES = 500
@@ -41,6 +47,8 @@ export class CardMask {
   #tail = 0
   /** Frames that are still to be looked at, once the party's audio has come as far as the end of the pause. */
   #toLookAt = 0
+  /** Frames that still come out of the look-ahead, the last of which was sent in the pause. */
+  #oldFrames = 0
   #framesSincePause = 0
   /** The last time at which a pause was on. */
   #pausedAt = Number.NEGATIVE_INFINITY
@@ -61,7 +69,12 @@ export class CardMask {
     return this.#mask !== null
   }
 
-  /** A pause is on. */
+  /** What comes out was sent while a pause was on, however late it is played: no sink gets it. */
+  get isOld(): boolean {
+    return this.#mask !== null && this.#oldFrames > 0
+  }
+
+  /** A pause is on, or was until now. */
   paused(now: number): void {
     this.#pausedAt = now
   }
@@ -79,14 +92,15 @@ export class CardMask {
   }
 
   /**
-   * One frame of the leg (null: silent); `paused` engages the mask, the end of the tail releases it.
+   * One frame of the leg (null: silent); the first one engages the mask, the end of the tail releases it. That may be the first after a pause: if our
+   * thread stalls, a whole pause passes between two ticks.
    *
+   * @param isVoice false: it is comfort noise of ours, or nothing
    * @param playedUntil see `Leg.playedUntil`
    */
-  process(frame: Frame | null, paused: boolean, now: number, playedUntil: number): void {
+  process(frame: Frame | null, isVoice: boolean, paused: boolean, now: number, playedUntil: number): void {
     if (paused) this.paused(now)
     if (this.#mask === null) {
-      if (!paused) return
       this.#mask = new DtmfMask(STOP_DELAY_FRAMES)
       this.#stop = new KeypadStop()
     }
@@ -98,6 +112,8 @@ export class CardMask {
     this.#mask.process(heard, clean, isDown, voice)
     this.#framesSincePause = paused ? 0 : this.#framesSincePause + 1
     this.#tail = paused || isDown || this.#mask.tonePresent ? TAIL_FRAMES : this.#tail - 1
+    const isOld = isVoice && playedUntil - FRAME_MS - this.#pausedAt < FILLING_MS
+    this.#oldFrames = isOld ? DELAY_FRAMES + 1 : this.#oldFrames - 1
     this.#toLookAt = playedUntil - this.#pausedAt < OLD_MS ? DELAY_FRAMES : this.#toLookAt - 1
     // The rest of the look-ahead is dropped, never played.
     if ((this.#tail <= 0 && this.#toLookAt <= 0) || this.#framesSincePause > MAX_TAIL_FRAMES) this.#mask = null

@@ -91,6 +91,7 @@ export class GuestLeg extends Leg implements RoomTap {
   override pull(_now: number, paused: boolean, maskTones: boolean): void {
     const flags = this.#link.next()
     this.said = this.plain = this.raw = this.saidUpper = null
+    this.isOld = this.#link.isOld
     this.#isPlayed = this.#isComfort = false
     if (flags === -1) {
       this.isSilenced = this.muted || this.onHold
@@ -142,7 +143,8 @@ export class GuestLeg extends Leg implements RoomTap {
     const product = this.#productFlags === 0 ? null : this.#product
     const masked = pause?.maskDtmf === true ? LINK.masked : 0
     const wide = this.isWide && this.isUpperWanted ? LINK.wide : 0
-    this.#link.hear(frame, product, this.hearsUpper, this.#productFlags | masked | wide)
+    const old = pause !== null || this.#room?.hasOld === true ? LINK.old : 0
+    this.#link.hear(frame, product, this.hearsUpper, this.#productFlags | masked | wide | old)
     this.#productFlags = 0
   }
 

@@ -31,6 +31,8 @@ export const LINK = {
   wide: 2048,
   /** What is said is comfort noise. */
   comfort: 4096,
+  /** What is said or heard was sent while a card-payment pause was on: see `Leg.isOld`. */
+  old: 8192,
 } as const
 
 export const LEVEL_SHIFT = 16
@@ -86,6 +88,11 @@ export class LegEnd {
     return this.#down.voice
   }
 
+  /** What is heard was sent in a pause; of a tick that has not arrived: what it continues. */
+  get isOld(): boolean {
+    return (this.#down.flags & LINK.old) !== 0
+  }
+
   /** Nobody is heard in it. */
   get isQuiet(): boolean {
     return this.#down.isQuiet
@@ -132,6 +139,11 @@ export class RoomEnd {
 
   get said(): Frame {
     return this.#up.voice
+  }
+
+  /** What is said was sent in a pause; of a tick that has not arrived: what it continues. */
+  get isOld(): boolean {
+    return (this.#up.flags & LINK.old) !== 0
   }
 
   /** What it would say in a tick that has not arrived; null: nothing. */

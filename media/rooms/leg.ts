@@ -81,6 +81,8 @@ export abstract class Leg {
   deaf = false
   /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
   onHold = false
+  /** What it says in this tick was sent while a card-payment pause was on: no sink gets it, nor who only listens in. */
+  isOld = false
   /** Nobody hears it in this tick, because it is muted or on hold: it is from the tick on after the one in which it has faded out. */
   isSilenced = false
   /** Ticks in which there may still be something to fade out once it is muted or on hold; 0: it has faded out. */
@@ -370,14 +372,17 @@ export abstract class Leg {
   }
 
   #takeTonesOut(paused: boolean, maskTones: boolean, now: number): void {
-    this.#mask.process(this.raw, paused, now, this.playedUntil(now))
+    const isVoice = this.raw !== null && !this.isComfort
+    this.#mask.process(this.raw, isVoice, paused, now, this.playedUntil(now))
     this.#isMasked = this.#mask.engaged
+    this.isOld = this.#mask.isOld
     if (this.#isMasked && (maskTones || !paused)) this.said = this.#mask.clean
   }
 
-  /** A card-payment pause is on. */
+  /** A card-payment pause is on, or was until now. */
   paused(now: number): void {
     this.#mask.paused(now)
+    this.#isMasked = true
   }
 
   /** A key is down until then, by events or signalling: in a pause only the payment line hears this leg meanwhile. */
@@ -396,19 +401,20 @@ export abstract class Leg {
    */
   tapSaid(paused: boolean): void {
     if (this.#sinks === null) return
+    const isCovered = paused || this.isOld
     for (const sink of this.#sinks) {
-      if (paused && sink.onPause === 'nothing') continue
+      if (isCovered && sink.onPause === 'nothing') continue
       const said = sink.hearsPlain === true ? this.plain : this.said
-      sink.write('inbound', paused || said === null || this.#isHeardByNone ? SILENCE : said, this.isComfort)
+      sink.write('inbound', isCovered || said === null || this.#isHeardByNone ? SILENCE : said, this.isComfort)
     }
   }
 
-  /** The same for what it heard, at the end of the tick. */
-  tapHeard(heard: Frame | null, paused: boolean): void {
+  /** The same for what it heard, at the end of the tick. @param isOld something in that is: see `isOld` */
+  tapHeard(heard: Frame | null, paused: boolean, isOld: boolean): void {
     if (this.#sinks === null) return
     for (const sink of this.#sinks) {
-      if (paused && sink.onPause === 'nothing') continue
-      sink.write('outbound', paused || heard === null ? SILENCE : heard)
+      if ((paused || this.isOld) && sink.onPause === 'nothing') continue
+      sink.write('outbound', paused || isOld || heard === null ? SILENCE : heard)
     }
   }
 

@@ -12,6 +12,9 @@ const MASKED = 2
 /** The change counter occupies the bits above the two flags. */
 const CHANGE = 4
 
+/** What `read` returns of a pause that began and ended since it was called last, as when this thread stood still. */
+export const PASSED: RoomPause = Object.freeze({ maskDtmf: true, destinationLegId: null, reason: '' })
+
 /**
  * The card-payment pauses of a room with members on several threads: each thread's knowledge, in memory that all of them see at once. No
  * thread waits for a message, so nobody's next frame or key is treated as outside of the pause.
@@ -21,6 +24,7 @@ export class PauseBoard {
   readonly #own: number
   readonly #slots: { words: Int32Array; details: Uint8Array; seen: number; pause: RoomPause | null }[]
   #written = ''
+  #isRead = false
 
   /** @param own the index of the thread that writes here */
   constructor(memory: SharedArrayBuffer, own: number) {
@@ -61,18 +65,21 @@ export class PauseBoard {
     return false
   }
 
-  /** The combined pause of all threads; null: none. */
+  /** The combined pause of all threads; null: none. `PASSED`: none any more, but there was one. */
   read(): RoomPause | null {
     let all: RoomPause | null = null
+    let hasPassed = false
     for (const slot of this.#slots) {
       const word = Atomics.load(slot.words, 0)
       if (word !== slot.seen) {
         slot.seen = word
+        hasPassed ||= this.#isRead && slot.pause === null && (word & PAUSED) === 0
         slot.pause = (word & PAUSED) === 0 ? null : pauseOf(slot.words[1]!, slot.details, (word & MASKED) !== 0)
       }
       if (slot.pause !== null) all = all === null ? slot.pause : bothOf(all, slot.pause)
     }
-    return all
+    this.#isRead = true
+    return all === null && hasPassed ? PASSED : all
   }
 }
 

@@ -68,6 +68,8 @@ export class Room {
   sound: LegSound | null = null
   /** Its members are on several threads. */
   isSpread = false
+  /** What somebody says in this tick was sent while a card-payment pause was on: see `Leg.isOld`. */
+  hasOld = false
   /** The leg being served, to attribute an exception. */
   turn: Leg | null = null
 
@@ -171,6 +173,7 @@ export class Room {
     const upper = this.#upper
     upper?.clear()
     let hasRoutes = false
+    let hasOld = false
     let wideLegs = 0
     for (const leg of legs) {
       this.turn = leg
@@ -184,9 +187,11 @@ export class Room {
         if (leg.saidUpper !== null) upper?.add(leg.saidUpper)
       }
       if (leg.heardBy !== null || leg.hears !== null) hasRoutes = true
+      if (leg.isOld) hasOld = true
       leg.tapSaid(pause !== null)
     }
     this.turn = null
+    this.hasOld = hasOld
     while (this.#endings.length > 0) mixer.add(this.#endings.pop()!)
     this.#widen(wideLegs + this.#upperEndings.length)
     while (this.#upperEndings.length > 0) upper?.add(this.#upperEndings.pop()!)
@@ -226,7 +231,7 @@ export class Room {
   #tap(announced: Frame | null): void {
     if (this.sinks.length === 0) return
     const paused = this.pause !== null
-    const hasVoices = this.#mixer.voices > 0 && !paused
+    const hasVoices = this.#mixer.voices > 0 && !paused && !this.hasOld
     if (hasVoices) this.#mixer.all(TAPPED, this.#tapLimiter)
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
@@ -254,13 +259,13 @@ export class Room {
       if (leg.isWide && frame !== null) leg.hearUpper(this.#upperFor(leg, frame, hasRoutes))
     }
     leg.send(frame, frame === null || leg.law === null ? null : this.#encoded(leg.law, frame, leg.heard), now)
-    leg.tapHeard(frame, this.pause !== null)
+    leg.tapHeard(frame, this.pause !== null, this.hasOld)
   }
 
   /** What is to fade in waits for what is to fade out. */
   #keepWaiting(leg: Leg, now: number): void {
     leg.send(null, null, now)
-    leg.tapHeard(null, this.pause !== null)
+    leg.tapHeard(null, this.pause !== null, false)
   }
 
   /** A member begins to hear the room, or no longer does: a cut would be a click. */
@@ -277,9 +282,10 @@ export class Room {
     return frame
   }
 
-  /** Whether a leg hears nothing in a pause: one that is not heard by everybody only listens in, like a recording. */
+  /** Whether a leg hears nothing of a pause: one that is not heard by everybody only listens in, like a recording. */
   #isShutOut(leg: Leg): boolean {
-    return this.pause !== null && leg.heardBy !== null && !isLine(this.pause, leg.id)
+    if (leg.heardBy === null) return false
+    return this.pause === null ? this.hasOld : !isLine(this.pause, leg.id)
   }
 
   /** The audio in a law, if it was just mixed. */

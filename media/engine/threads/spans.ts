@@ -1,4 +1,4 @@
-import { PauseBoard } from '../../rooms/pause-board.ts'
+import { PASSED, PauseBoard } from '../../rooms/pause-board.ts'
 import type { Room, RoomPause } from '../../rooms/room.ts'
 
 /** In a room with members on several threads, a pause ends this much later, because audio spoken in it is still in transit [ms]. */
@@ -102,6 +102,10 @@ export class Spans {
     if (span === undefined) return own
     span.board.write(own)
     const all = span.board.read()
+    if (all === PASSED) {
+      span.endsAt = this.#now() + LINGER_MS
+      return all
+    }
     if (all !== null || room.pause === null) {
       span.endsAt = null
       return all

@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../../codecs/goertzel.ts'
+import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
+import { FrameRing } from '../../../media/legs/frame-ring.ts'
+import type { Request } from '../../../media/protocol.ts'
+import { Annex } from '../../../media/rooms/annex.ts'
+import type { Leg } from '../../../media/rooms/leg.ts'
+import type { Room } from '../../../media/rooms/room.ts'
+import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
+import { TestEngine } from '../../fakes/engine.ts'
+import { suite } from '../../harness.ts'
+import { KeepingSink, toneFrame } from './party.ts'
+import { Typist } from './typist.ts'
+
+/** Name lengths differ, since the test addresses of the far ends come from them. */
+const CALLER = 'part_a'
+const AGENT = 'part_ag'
+const MONITOR = 'part_mon'
+const PAUSE = 60
+const RESUME = 120
+const END = RESUME + 120
+/** What the caller says until the resume, and from then on [Hz]. */
+const SECRET = 400
+const OPEN = 3000
+/** The tones are sent at about −12 [dBov]; where one begins with a step, there is a little of all. */
+const NOTHING_DBOV = -50
+const AUDIBLE_DBOV = -20
+
+const test = suite('media/engine: what was said in a pause reaches no sink after it')
+
+/** Sinks of both kinds at each leg, and one at each room. */
+class Kept implements SinkNoun {
+  readonly sinks = new Map<string, KeepingSink>()
+
+  create(): ReturnType<SinkNoun['create']> {
+    return { commands: {}, enter: ({ leg }, room) => this.#listen(leg, room) }
+  }
+
+  #listen(leg: Leg, room: Room): void {
+    for (const onPause of ['silence', 'nothing'] as const) leg.sinks.push(this.#sink(`${leg.id} ${onPause}`, onPause))
+    if (room.sinks.length === 0 && !(room instanceof Annex)) room.sinks.push(this.#sink('room', 'silence'))
+  }
+
+  /** A leg whose room is on another thread is listened to on both. */
+  #sink(of: string, onPause: 'silence' | 'nothing'): KeepingSink {
+    const sink = new KeepingSink(onPause)
+    this.sinks.set(`${of} ${this.sinks.size}`, sink)
+    return sink
+  }
+}
+
+interface Case {
+  /** How late each packet of the caller comes, by the tick in which it is sent [ms]. */
+  delayOf(tick: number): number
+  /** In these ticks our threads stand still: then all that was received and commanded happens at once. */
+  stalls?: readonly [from: number, to: number]
+  pauseAt?: number
+  /** The pause ends by its deadline. */
+  isTimed?: boolean
+}
+
+/** Lets a caller talk through a pause and on. @returns what reached whom from the pause on */
+async function run(one: Case, isFirst: boolean): Promise<Map<string, Int16Array>> {
+  const { delayOf, stalls = [END, END], pauseAt = PAUSE, isTimed } = one
+  const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const kept = new Kept()
+  const engine = new TestEngine(dir, { sinks: [kept] })
+  // The room is on the thread of the first, if there are several.
+  if (!isFirst) await engine.join(AGENT)
+  const caller = await engine.join(CALLER)
+  if (isFirst) await engine.join(AGENT)
+  const monitor = await engine.join(MONITOR)
+  engine.engine.do('leg.update', { legId: MONITOR, heardBy: [] })
+  const typist = new Typist(engine, CALLER, caller, [])
+  typist.voice = tick => toneFrame(tick < RESUME ? SECRET : OPEN, tick)
+  typist.delayOf = delayOf
+  const command = (tick: number): void => {
+    const maxSeconds = isTimed ? (RESUME - pauseAt) / 50 : 60
+    const request: Omit<Request<'capture.pause'>, 'target'> = {
+      ...{ maxSeconds, reason: 'payment', maskDtmf: true, destinationLegId: null },
+    }
+    if (tick === pauseAt) engine.engine.do('capture.pause', { target: { legId: CALLER }, ...request })
+    if (tick === RESUME && !isTimed) engine.engine.do('capture.resume', { target: { legId: CALLER } })
+  }
+  const from = new Map<string, number>()
+  let monitored = 0
+  const [still, again] = stalls
+  for (let tick = 0; tick < END; tick++) {
+    if (tick === pauseAt) {
+      for (const [of, { frames }] of kept.sinks) from.set(of, frames.inbound.length)
+      // What it hears fades out in the first frame.
+      monitored = monitor.received.payloads.length + 2
+    }
+    command(tick)
+    if (tick >= still && tick < again) {
+      typist.tick(tick, false)
+      engine.now += 20
+      if (tick === again - 1) typist.deliver()
+    } else engine.run(1, () => typist.tick(tick))
+  }
+  await engine.close()
+  rmSync(dir, { recursive: true })
+  const heard = new Map([['the monitor', monitor.received.heard(monitored)]])
+  for (const [of, sink] of kept.sinks) {
+    for (const track of ['inbound', 'outbound'] as const) heard.set(`${of} ${track}`, sink.samples(track, from.get(of)))
+  }
+  return heard
+}
+
+/** The loudest that a tone is in any 20 ms [dBov]; the window keeps edges of the other one apart. */
+function most(hz: number, samples: Int16Array): number {
+  let power = 1e-9
+  const shaped = new Float64Array(160)
+  for (let at = 0; at + 160 <= samples.length; at += 40) {
+    for (let i = 0; i < 160; i++) shaped[i] = samples[at + i]! * (1 - Math.cos((2 * Math.PI * (i + 0.5)) / 160))
+    power = Math.max(power, goertzelPower(shaped, goertzelCoefficient(hz, 8000)))
+  }
+  return goertzelDbov(power, 160)
+}
+
+/** The caller's own sinks, the room's, those of who hears it, and who listens in. */
+const HEARS_LATER = /^(part_a .* inbound|room .* inbound|part_ag .* outbound|the monitor)$/
+const still = (): number => 30
+const CASES: Record<string, Case> = {
+  'it waits in the jitter buffer': { delayOf: still },
+  'the network holds it back for half a second': {
+    delayOf: tick => (tick >= RESUME - 15 && tick < RESUME + 10 ? 30 + (RESUME + 10 - tick) * 20 : 30),
+  },
+  'its network is slow since a second before the resume': { delayOf: tick => (tick < RESUME - 50 ? 30 : 230) },
+  'the network is unsteady': { delayOf: tick => 20 + ((tick * 37) % 120) },
+  'our process stands still over the resume': { delayOf: still, stalls: [RESUME - 30, RESUME + 5] },
+  'our process stands still, and the deadline passes meanwhile': {
+    ...{ delayOf: still, stalls: [RESUME - 30, RESUME + 5], isTimed: true },
+  },
+  'our process stands still for all of the pause': {
+    ...{ delayOf: still, pauseAt: RESUME - 10, stalls: [RESUME - 10, RESUME + 1] },
+  },
+}
+
+for (const [name, one] of Object.entries(CASES)) {
+  test(`what is sent before the resume reaches no recording, stream, transcript or listener after it, and what is sent later does: ${name}`, async () => {
+    const all = [...(await run(one, true)), ...(await run(one, false))]
+    for (const [who, samples] of all) {
+      const secret = most(SECRET, samples)
+      assert.ok(secret < NOTHING_DBOV, `${who}: ${secret.toFixed(1)} dBov of what was said in the pause`)
+      if (!HEARS_LATER.test(who)) continue
+      const open = most(OPEN, samples.subarray(-160 * (END - RESUME - 60)))
+      assert.ok(open > AUDIBLE_DBOV, `${who}: ${open.toFixed(1)} dBov of what was said later`)
+    }
+  })
+}
+
+test('the same of a page whose audio waits in its jitter delay, and of a caller on a WebSocket who sends it in advance', () => {
+  // The ring holds 32 frames: 30 wait.
+  for (const ahead of [0, 30]) {
+    const [fromPage, toPage] = [new FrameRing(), new FrameRing()]
+    const facts = new SharedArrayBuffer(4 * FACTS.count)
+    new Int32Array(facts)[FACTS.live] = ahead === 0 ? 1 : 0
+    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+    const pipe = { codec: 'L16' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
+    const page = new BrowserLeg('b', pipe, hooks, () => {})
+    const sink = new KeepingSink()
+    page.sinks.push(sink)
+    for (let frame = -ahead; frame < 0; frame++) fromPage.write(toneFrame(SECRET, frame + ahead))
+    for (let tick = 0; tick < END; tick++) {
+      fromPage.write(toneFrame(tick < RESUME ? SECRET : OPEN, tick))
+      const isPaused = tick >= PAUSE && tick < RESUME
+      if (tick === RESUME) page.paused(tick * 20 + 10)
+      page.pull(tick * 20 + 15, isPaused, isPaused)
+      page.tapSaid(isPaused)
+    }
+    assert.ok(most(SECRET, sink.samples('inbound', PAUSE)) < NOTHING_DBOV, `${ahead} frames in advance`)
+    assert.ok(most(OPEN, sink.samples('inbound', RESUME)) > AUDIBLE_DBOV, `${ahead} frames in advance`)
+  }
+})
+
+test.run()
