@@ -31,6 +31,7 @@ import { isFailure, type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, Refusa
 import { InterruptedRecordings } from './recordings/interrupted-recordings.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
 import { newDescriptorList } from './rtp/datagrams/own-descriptors.ts'
+import { LOOK_MS } from './signalling/admission.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from './signalling/far-ends.ts'
 import { Names } from './signalling/names.ts'
@@ -228,8 +229,10 @@ const switchboard = new Switchboard({
     controlSince: () => channel.connectedSince,
     isControlAwaited: () => channel.isAwaited,
     clocks: () => readClockFaces(clockFaces),
+    legs: () => legCount(),
   },
 })
+setInterval(() => switchboard.lookAtClocks(), LOOK_MS).unref()
 const traces = new TraceDesk({ trace, lines: switchboard.lines })
 const { open: openUdp, problem: udpProblem } = await chooseDoors(config.rtpSockets)
 if (udpProblem !== null) log.info({ problem: udpProblem }, "SIP's UDP sockets are Node's")
@@ -282,7 +285,9 @@ const doors = new BrowserServer({
   trustedProxies: config.trustedProxies,
   publicUrl: config.publicUrl,
   now,
-  hasRoom: () => !switchboard.draining && legCount() < config.maxCalls,
+  // A softphone that connects is no call yet.
+  hasRoom: use =>
+    !switchboard.draining && legCount() < config.maxCalls && !(use === 'call' && switchboard.isEngineFull),
   connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),
   ...(tls === null || config.wssPort === null ? {} : { tls: { ...tls, port: config.wssPort } }),
   link: token => {

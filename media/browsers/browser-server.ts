@@ -51,7 +51,7 @@ export interface BrowserServerOptions {
   /** Monotonic [ms]. */
   now: () => number
   /** Whether one more page may connect now; else 429. */
-  hasRoom: () => boolean
+  hasRoom: (use: Events['browser.connecting']['use']) => boolean
   connecting: (page: Events['browser.connecting']) => void
   /** Who takes the link of another node that asks for a page of ours; a status: why not. Absent: there are no other nodes. */
   link?: (token: string) => ((link: WebSocket) => void) | number
@@ -179,7 +179,7 @@ export class BrowserServer {
     } else if (use === undefined) {
       const refusal = this.#sip({ request, socket, head, host }, network)
       if (refusal !== null) refuse(refusal.status, refusal.code, refusal.message)
-    } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom()) {
+    } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom(use)) {
       refuse(429, 'capacity_exhausted', 'No call capacity right now.')
     } else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
     else {

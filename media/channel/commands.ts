@@ -22,7 +22,7 @@ import {
 import type { FarEnds } from '../signalling/far-ends.ts'
 import type { Phones } from '../signalling/phones.ts'
 import type { Registrar } from '../signalling/registrar.ts'
-import type { Switchboard } from '../signalling/switchboard.ts'
+import { NO_CAPACITY, type Switchboard } from '../signalling/switchboard.ts'
 import type { TraceDesk } from '../signalling/trace-desk.ts'
 import type { SinkNoun } from '../sinks/sink-kind.ts'
 import type { TextToSpeech } from '../speech/speech-engines.ts'
@@ -32,7 +32,7 @@ import { addThreads } from './thread-stats.ts'
 const MAX_RECENT = 10_000
 /** Maximum length of an unknown command's name in a message. */
 const MAX_NAME = 100
-const DRAINING = 'the media process is draining'
+const DRAINING: Failure = { failure: 'unavailable', message: 'the media process is draining' }
 
 /** The commands of the main thread. */
 type Handlers = {
@@ -196,26 +196,31 @@ export class CommandTable {
   #dial(request: Commands['leg.dial']['request']): Promise<object> | Failure {
     const { switchboard, browsers } = this.#options
     const { target } = request
-    // No attempt: it may be repeated by another node.
-    if (this.#isTooLate(request)) return { failure: 'capacity', message: DRAINING }
+    const refusal = this.#refusalOf(request)
+    // No attempt: it may be repeated, or by another node.
+    if (refusal !== null) return { ...refusal, failure: 'capacity' }
     return 'browserId' in target ? browsers.dial({ ...request, target }) : switchboard.dial({ ...request, target })
   }
 
   #reserve(request: Commands['leg.reserve']['request']): object | Failure {
-    if (this.#isTooLate(request)) return { failure: 'unavailable', message: DRAINING }
-    return this.#options.switchboard.reserve(request)
+    return this.#refusalOf(request) ?? this.#options.switchboard.reserve(request)
   }
 
-  /** While the process is draining, only legs of what runs begin: an agent for a caller who waits, a guest of a conference. */
-  #isTooLate({
+  /**
+   * While the process is draining, or its engine threads are full, only legs of what runs begin: an agent for a caller who waits, a guest of a
+   * conference. Null: it may begin.
+   */
+  #refusalOf({
     legId,
     callerLegId,
     near,
-  }: Pick<Commands['leg.dial']['request'], 'legId' | 'callerLegId' | 'near'>): boolean {
+  }: Pick<Commands['leg.dial']['request'], 'legId' | 'callerLegId' | 'near'>): Failure | null {
     const { switchboard, threads } = this.#options
-    if (!switchboard.draining || switchboard.isReserved(legId)) return false
+    const refusal = switchboard.draining ? DRAINING : switchboard.isEngineFull ? NO_CAPACITY : null
+    if (refusal === null || switchboard.isReserved(legId)) return null
     const isRoom = near !== undefined && threads.ofRoom(near) !== undefined
-    return !isRoom && (callerLegId === undefined || !this.#boardOf(callerLegId).lines.has(callerLegId))
+    const isForCaller = callerLegId !== undefined && this.#boardOf(callerLegId).lines.has(callerLegId)
+    return isRoom || isForCaller ? null : refusal
   }
 
   hangup(request: Commands['leg.hangup']['request']): Promise<object> {

@@ -26,8 +26,8 @@ const LATE_SLOTS = 0.5
 const FULL_SHARE = 0.85
 /** Fewer legs are not what makes a clock late. */
 const LEGS = 50
-/** How long clocks are observed before they are judged, and how long that judgement holds [ms]. */
-const LOOK_MS = 1000
+/** How often somebody is to `look` at the clocks [ms]: each call is judged by a time that long which has just passed, however seldom calls come. */
+export const LOOK_MS = 1000
 
 export interface AdmissionOptions {
   /** Monotonic [ms]. */
@@ -37,7 +37,7 @@ export interface AdmissionOptions {
   /** It has not come for the first time yet; absent: it has. */
   isControlAwaited?: () => boolean
   clocks: () => ClockFaces
-  /** Legs of calls. */
+  /** Legs of calls, with those of pages. */
   legs: () => number
 }
 
@@ -100,8 +100,7 @@ export class Admission {
 
   /** Whether a call that comes now is one too many. */
   refuses(): boolean {
-    const now = this.#options.now()
-    return this.#isControlLate(now) || this.#isEngineLate(now)
+    return this.#isControlLate(this.#options.now()) || this.isEngineFull
   }
 
   #isControlLate(now: number): boolean {
@@ -129,22 +128,23 @@ export class Admission {
     return isLate && waiting >= FEW && wait > WAIT_MS
   }
 
-  #isEngineLate(now: number): boolean {
+  /** Whether the engine threads have no time for one more call, wherever it comes from. */
+  get isEngineFull(): boolean {
     const legs = this.#options.legs()
-    if (now - this.#looked.at >= LOOK_MS) this.#look(now, legs)
     if (legs < LEGS) return false
     // Who has come since costs as much as the others, if it does not speak yet, either.
     return this.#isAudioLate || this.#share * Math.max(1, legs / Math.max(LEGS, this.#looked.legs)) > FULL_SHARE
   }
 
-  #look(now: number, legs: number): void {
+  /** Sums up what the clocks have done since the last look. */
+  look(): void {
     const { at, slots, late, inSlotsMs } = this.#looked
     const clocks = this.#options.clocks()
-    const isRecent = now - at < 2 * LOOK_MS
-    this.#isAudioLate = isRecent && clocks.late - late > LATE_SLOTS * (clocks.slots - slots)
+    const now = this.#options.now()
+    this.#isAudioLate = clocks.late - late > LATE_SLOTS * (clocks.slots - slots)
     // They count in 32 bits.
     const shares = clocks.inSlotsMs.map((ms, clock) => ((ms - (inSlotsMs[clock] ?? ms)) | 0) / (now - at))
     this.#share = Math.min(...shares)
-    this.#looked = { at: now, legs, ...clocks }
+    this.#looked = { at: now, legs: this.#options.legs(), ...clocks }
   }
 }

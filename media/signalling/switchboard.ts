@@ -38,6 +38,8 @@ import type { Sign } from './ways.ts'
 /** Reasons that mean that the other party has hung up. */
 const LEFT: ReadonlySet<EndedReason> = new Set<EndedReason>(['caller_hangup', 'agent_hangup'])
 
+export const NO_CAPACITY: Failure = { failure: 'capacity', message: 'no call capacity right now' }
+
 export interface SwitchboardOptions {
   threads: Pick<Threads, 'place'>
   addresses: OwnAddresses
@@ -53,8 +55,8 @@ export interface SwitchboardOptions {
   signer?: Pick<Signer, 'sign'> | null
   /** Shared with other nodes; absent: no other node knows our challenges. */
   nonceKey?: NonceKey
-  /** Measures of lateness; absent: control is always there, and no clock is late. */
-  lateness?: Partial<Omit<AdmissionOptions, 'legs'>>
+  /** Measures of lateness; absent: control is always there, no clock is late, and there are no legs but these. */
+  lateness?: Partial<AdmissionOptions>
   emit: (event: MediaEvent) => void
   /** Tells the operator of callers for whom there is no room; absent: nobody is told. */
   refusals?: Pick<RefusalLog, 'note'>
@@ -112,8 +114,8 @@ export class Switchboard {
       controlSince: () => 0,
       clocks: () => ({ slots: 0, late: 0, inSlotsMs: [0] }),
       now: () => performance.now(),
-      ...options.lateness,
       legs: () => lines.byLeg.size,
+      ...options.lateness,
     })
     this.#admission = admission
     const { refusals = { note() {} } } = options
@@ -145,6 +147,16 @@ export class Switchboard {
   /** New calls are refused from now on. */
   drain(): void {
     this.#in.draining = true
+  }
+
+  /** To be called every `LOOK_MS`: how late the engine threads are. */
+  lookAtClocks(): void {
+    this.#admission.look()
+  }
+
+  /** Whether the engine threads have no time for one more call. */
+  get isEngineFull(): boolean {
+    return this.#admission.isEngineFull
   }
 
   /** Calls refused with 503. */
@@ -330,7 +342,7 @@ export class Switchboard {
 
   #fullFor(legId: string): Failure | null {
     const hasPlace = this.isReserved(legId) || this.#lines.taken < this.#options.maxCalls
-    return hasPlace ? null : { failure: 'capacity', message: 'no call capacity right now' }
+    return hasPlace ? null : NO_CAPACITY
   }
 
   replace(request: Request<'leg.replace'>): Promise<Reply<'leg.replace'> | Failure> {

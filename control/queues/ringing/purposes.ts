@@ -80,8 +80,7 @@ const callback: Purpose = {
     // Other calls may have reached the organisation's limit while the agent's phone rang. The callback then becomes due again later.
     if ((await callProblem(trx, tenant, at)) !== null) {
       await finishRing(trx, tenant, ring, { reason: 'capacity' })
-      const hours = await deps.businessHoursOf(trx, tenant)
-      return agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId: ring.user_id ?? '', hours, at })
+      return callback.failed({ deps, trx, tenant, ring, at }, 'capacity')
     }
     if (!(await agentAccepted(trx, tenant, ring.callback_id ?? '', at))) {
       return finishRing(trx, tenant, ring, { reason: 'api_hangup' })
@@ -90,9 +89,10 @@ const callback: Purpose = {
   },
   async failed({ deps, trx, tenant, ring, at }, reason) {
     const userId = ring.user_id ?? ''
-    await missedRing(trx, tenant, userId, { isAway: await isAwayOnMissed(trx, tenant, ring, reason), at })
+    const isAway = await isAwayOnMissed(trx, tenant, ring, reason)
+    if (reason !== 'capacity') await missedRing(trx, tenant, userId, { isAway, at })
     const hours = await deps.businessHoursOf(trx, tenant)
-    await agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId, hours, at })
+    await agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId, reason, hours, at })
   },
   over: leftAlone,
 }

@@ -20,6 +20,9 @@ const CAPACITY_RETRY_MS = 60_000
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
 
+/** `at`: when nobody was reached. */
+type Missed = { hours: BusinessHours; at: string }
+
 const find = (db: Db, tenant: Tenant, id: string): Promise<CallbackRow | undefined> =>
   forTenant(db, tenant).find('callbacks', id)
 
@@ -49,17 +52,23 @@ export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: st
   return isTaken
 }
 
-/** The agent did not answer: the callback is pending for the next agent or, with a fixed agent, the attempt has failed. */
+/**
+ * The agent did not answer: the callback is pending for the next agent or, with a fixed agent, the attempt has failed. Where there was no
+ * `capacity` for a call, that is a little later, and was no attempt.
+ */
 export async function agentMissed(
   trx: Trx,
   tenant: Tenant,
-  { id, userId, hours, at }: { id: string; userId: string; hours: BusinessHours; at: string },
+  { id, userId, reason, hours, at }: Missed & { id: string; userId: string; reason: EndedReason },
 ): Promise<void> {
   const row = await find(trx, tenant, id)
   if (row === undefined) return
-  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: 'agent-no-answer', hours, at })
+  const isNone = reason === 'capacity'
+  const result = isNone ? reason : 'agent-no-answer'
+  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result, hours, at })
   const tried = JSON.stringify([...new Set([...triedOf(row), userId])])
-  await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, tried }, { at })
+  const next = { tried, ...(isNone && { due_at: dueAfter(CAPACITY_RETRY_MS, { hours, at }) }) }
+  await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, ...next }, { at })
 }
 
 /** Dials the person of a callback of route `assistant`. Returns the new call's ID; null: the callback is no longer pending. */
@@ -105,7 +114,7 @@ async function attemptFailed(
   trx: Trx,
   tenant: Tenant,
   row: CallbackRow,
-  { result, hours, at }: { result: string; hours: BusinessHours; at: string },
+  { result, hours, at }: Missed & { result: string },
 ): Promise<void> {
   // Nobody was dialled: no line was free, or the organisation is at its limit of calls.
   const isNone = result === 'capacity'
@@ -121,10 +130,13 @@ async function attemptFailed(
     return
   }
   const waitMs = isNone ? CAPACITY_RETRY_MS : (BACKOFF_MS[Math.min(row.attempts, BACKOFF_MS.length) - 1] ?? 0)
-  const earliest = new Date(Date.parse(at) + waitMs)
-  const due_at = (nextOpen(hours, earliest) ?? earliest).toISOString()
-  const change = { ...free, status: 'pending' as const, due_at, tried: null }
+  const change = { ...free, status: 'pending' as const, due_at: dueAfter(waitMs, { hours, at }), tried: null }
   await move(trx, tenant, row, ['dialing'], change, { type: 'callback.attempt_failed', at })
+}
+
+function dueAfter(waitMs: number, { hours, at }: Missed): string {
+  const earliest = new Date(Date.parse(at) + waitMs)
+  return (nextOpen(hours, earliest) ?? earliest).toISOString()
 }
 
 async function dialPerson(trx: Trx, tenant: Tenant, row: CallbackRow, callId: string, at: string): Promise<void> {

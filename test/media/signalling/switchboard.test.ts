@@ -45,6 +45,32 @@ test("a place that is kept for a leg is nobody else's until that leg is dialled"
   await small.close()
 })
 
+test('while the engine threads are full, only legs of what runs begin: for a caller who waits, or in a room that is there', async () => {
+  let inSlotsMs = 0
+  const lateness = { clocks: () => ({ slots: 0, late: 0, inSlotsMs: [inSlotsMs] }), legs: () => 1000 }
+  const full = await LocalMedia.open({}, { lateness })
+  const caller = await RawPhone.open(full)
+  await caller.call()
+  await full.engine.until(() => full.of('leg.incoming').length === 1)
+  const callerLegId = full.of('leg.incoming')[0]!.legId
+  await full.answer(callerLegId)
+  assert.equal(await full.run('leg.reserve', { legId: 'part_kept' }), {})
+  full.switchboard.lookAtClocks()
+  inSlotsMs = 1e6
+  full.switchboard.lookAtClocks()
+  for (const refused of [await full.run('leg.reserve', { legId: 'part_new' }), await full.dial('part_new', phone)])
+    assert.ok(isFailure(refused) && refused.failure === 'capacity')
+  assert.is(phone.count('INVITE'), 0)
+  assert.not(isFailure(await full.dial('part_kept', phone)), 'its place was there before')
+  assert.not(isFailure(await full.dial('part_agent', phone, {}, callerLegId)), 'for the caller')
+  const near = `call_of_${callerLegId}`
+  assert.equal(await full.run('leg.reserve', { legId: 'part_guest', near }), {}, 'in the room')
+  full.switchboard.lookAtClocks()
+  assert.equal(await full.run('leg.reserve', { legId: 'part_new' }), {}, 'they have time again')
+  caller.close()
+  await full.close()
+})
+
 test('a snapshot that is asked for after a call has the call in it, however long its socket takes', async () => {
   const open = media.holdSockets()
   const dialled = media.dial('part_a', phone)

@@ -304,6 +304,24 @@ test('dialing, busy or no answer, attempts left: pending again after 5 minutes, 
   await world.close()
 })
 
+test('without capacity for a call the agent has missed none: the callback is due again a minute later, and that was no attempt', async () => {
+  for (const way of ['agent_queue', 'agent'] as const) {
+    const { world, ann, book, row } = await backs()
+    world.media.maxCalls = 0
+    const id = await book(way === 'agent' ? { route: way, agent_id: ann } : {})
+    await world.setStatus(ann, 'available')
+    await world.settle()
+    const waiting = await row(id)
+    assert.equal([waiting.status, waiting.attempts], ['pending', 0])
+    assert.is(Date.parse(waiting.due_at) - world.clock.now().getTime(), MINUTE)
+    assert.is(await world.status(ann), 'available')
+    world.media.maxCalls = Number.POSITIVE_INFINITY
+    await world.later(MINUTE)
+    assert.equal([(await row(id)).status, world.ringing(ann).length], [way === 'agent' ? 'dialing' : 'offered', 1])
+    await world.close()
+  }
+})
+
 test('route agent waits for that agent; route assistant dials the person, and the assistant talks', async () => {
   const { world, ann, book, row, person } = await backs()
   const id = await book({ route: 'agent', agent_id: ann })
