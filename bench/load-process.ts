@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { bundleLoad } from './bundle.ts'
+import { Refused } from './load/caller.ts'
 import type { FromLoad, LoadPlan, LoadResult, ToLoad } from './load/messages.ts'
 
 /** A load in a child process. */
@@ -17,7 +18,7 @@ export class LoadProcess {
     return this.#child.pid!
   }
 
-  /** Resolves when all legs talk. */
+  /** Resolves when all legs talk. Throws `Refused` if a call is refused for good; then all others have ended. */
   async prepare(plan: LoadPlan): Promise<{ streamPort: number | null }> {
     this.#tell({ type: 'prepare', plan })
     return this.#next('ready')
@@ -59,8 +60,10 @@ export class LoadProcess {
   #on(message: FromLoad): void {
     const expected = this.#expected
     if (expected === null) return
-    if (message.type === 'failed') expected.failed(new Error(`load: ${message.message}`))
-    else if (message.type === expected.type) {
+    if (message.type === 'failed') {
+      const { refusedWith, message: why } = message
+      expected.failed(refusedWith === null ? new Error(`load: ${why}`) : new Refused(refusedWith, why))
+    } else if (message.type === expected.type) {
       this.#expected = null
       expected.done(message)
     }

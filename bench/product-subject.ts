@@ -32,6 +32,8 @@ export async function startProduct(
     prefix,
     env: {
       TANDEM_MAX_CALLS: String(MAX_CALLS),
+      // A room and its route for every two legs.
+      TANDEM_MAX_OBJECTS: String(MAX_CALLS),
       TANDEM_RTP_PORTS: RTP_PORTS,
       TANDEM_RTP_SOCKETS: sockets,
       TANDEM_ENGINE_THREADS: String(threads),

@@ -22,6 +22,12 @@ export interface Judgement {
   isOfLoad: boolean
 }
 
+/** Of a number of legs that were not all let in. */
+export const refusedWith = (status: number): Judgement => ({
+  ...{ p50: Number.NaN, p99: Number.NaN, loss: Number.NaN, holds: false },
+  ...{ why: `calls refused with ${status}`, isOfLoad: false },
+})
+
 /** Judges the measurement of a number of legs. */
 export function judge(load: LoadResult): Judgement {
   const latency = load.streams === null ? load.latencyMs : load.streams.latencyMs

@@ -1,3 +1,4 @@
+import { Refused } from '../load/caller.ts'
 import type { LoadProcess } from '../load-process.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import type { BenchOptions } from '../options.ts'
@@ -5,7 +6,7 @@ import type { Figures } from '../report.ts'
 import { Stage } from '../stage.ts'
 import type { Subject } from '../subject.ts'
 import { Yardstick } from '../yardstick/yardstick.ts'
-import { type Judgement, judge } from './judge.ts'
+import { type Judgement, judge, refusedWith } from './judge.ts'
 import { CAPACITY_KINDS, type CapacityKind } from './kinds.ts'
 import { type Found, findMost } from './search.ts'
 
@@ -19,7 +20,8 @@ const LEAST_LEG_SECONDS = 500
 const YARDSTICK_SECONDS = 8
 
 export interface Step extends Judgement {
-  figures: Figures
+  /** Null: not all calls were let in. */
+  figures: Figures | null
 }
 
 export interface CapacityOf {
@@ -84,7 +86,15 @@ function raise(
 ): Promise<Found<Step>> {
   return findMost({ first: kind.first, unit: kind.roomSize, last: MOST_LEGS, within }, async count => {
     const pace = { seconds: Math.max(seconds, Math.ceil(LEAST_LEG_SECONDS / count)), warmUp }
-    const figures = await stage.withLoad((load: LoadProcess) => stage.engine(load, kind, count, pace))
+    let figures: Figures
+    try {
+      figures = await stage.withLoad((load: LoadProcess) => stage.engine(load, kind, count, pace))
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      const refused = refusedWith(error.status)
+      say(`${kind.name}: ${count} legs do not hold: ${refused.why}`)
+      return { holds: false, result: { ...refused, figures: null } }
+    }
     const step: Step = { ...judge(figures.load), figures }
     const cpu = `${(figures.cpu.total / 10).toFixed(0)} % of a core`
     const verdict = step.holds ? 'holds' : `does not: ${step.why}${step.isOfLoad ? ' (the load itself was late)' : ''}`

@@ -25,7 +25,7 @@ function rowOf({ kind, found: { most, failed }, yardstick }: CapacityOf): string
     failed === null
       ? 'the most that a load has'
       : `${failed.count}: ${failed.result.why}${failed.result.isOfLoad ? ' (load)' : ''}`
-  if (most === null) return [kind.name, 'none', '', '', '', '', '', '', '', end]
+  if (most === null || most.result.figures === null) return [kind.name, 'none', '', '', '', '', '', '', '', end]
   const { p50, p99, loss, figures } = most.result
   const perLeg = figures.cpu.total / most.count
   const floor = yardstick === null ? null : yardstick.cpu.total / most.count

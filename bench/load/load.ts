@@ -139,7 +139,13 @@ async function connect(
       reach(leg, await dialAgain(caller, call))
     }
   }
-  await Promise.all(Array.from({ length: DIALLING }, dialOne))
+  try {
+    await Promise.all(Array.from({ length: DIALLING }, dialOne))
+  } catch (error) {
+    next = legs
+    await caller.close()
+    throw error
+  }
   return { caller, farEnds }
 }
 

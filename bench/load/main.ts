@@ -1,3 +1,4 @@
+import { Refused } from './caller.ts'
 import { Load } from './load.ts'
 import type { FromLoad, ToLoad } from './messages.ts'
 
@@ -25,6 +26,8 @@ async function obey(message: ToLoad): Promise<void> {
 }
 
 process.on('message', (message: ToLoad) => {
-  obey(message).catch((error: unknown) => tell({ type: 'failed', message: String(error) }))
+  obey(message).catch((error: unknown) => {
+    tell({ type: 'failed', message: String(error), refusedWith: error instanceof Refused ? error.status : null })
+  })
 })
 process.on('disconnect', () => process.exit(0))

@@ -37,7 +37,8 @@ export type FromLoad =
   /** The last frame of the measurement was sent; those on their way are still waited for. */
   | { type: 'ended' }
   | { type: 'measured'; result: LoadResult }
-  | { type: 'failed'; message: string }
+  /** `refusedWith`: the status with which one of the calls was refused for good; null: it was something else. */
+  | { type: 'failed'; message: string; refusedWith: number | null }
 
 export interface LoadResult {
   /** How long the load sent [s]. */

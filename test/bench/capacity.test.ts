@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { judge } from '../../bench/capacity/judge.ts'
+import { judge, refusedWith } from '../../bench/capacity/judge.ts'
 import { findMost } from '../../bench/capacity/search.ts'
 import type { LoadResult } from '../../bench/load/messages.ts'
 import { suite } from '../harness.ts'
@@ -74,6 +74,11 @@ test('forked calls are judged by what their receiver got', () => {
   const streams = { open: 10, framesExpected: 1000, framesReceived: 990, framesMissing: 0, framesBroken: 0 }
   const judged = judge(measured({ streams: { ...streams, latencyMs: { count: 1, p50: 3, p95: 4, p99: 70, max: 80 } } }))
   assert.is(judged.why, 'p99 70 ms, lost 1.00 %')
+})
+
+test('a number of legs of which some are refused does not hold, and that ended it', () => {
+  const refused = refusedWith(503)
+  assert.equal([refused.holds, refused.why, refused.isOfLoad], [false, 'calls refused with 503', false])
 })
 
 test('a limit is said to be of the load when that was late, or its core full', () => {

@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
+import { Refused } from '../../bench/load/caller.ts'
 import { Ledger } from '../../bench/load/ledger.ts'
 import { ULAW_SIGNS } from '../../bench/load/mark.ts'
 import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
@@ -15,6 +16,7 @@ import { levelDbov } from '../../codecs/level.ts'
 import { RTCP_BUFFER_BYTES } from '../../media/rtp/rtcp.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket } from '../../media/rtp/rtp.ts'
 import { suite } from '../harness.ts'
+import { LocalMedia } from '../media/local-media.ts'
 
 const test = suite('bench/load')
 const LEGS = 200
@@ -199,6 +201,23 @@ test('a load calls over real sockets, speaks punctually, and counts what comes b
     load.kill()
     for (const { close } of echoes) close()
   }
+})
+
+test('where a call is refused for good the load says so, and has ended those that were let in', async () => {
+  const media = await LocalMedia.open({}, { maxCalls: 1 })
+  const load = new LoadProcess()
+  const target = { kind: 'sip' as const, host: '127.0.0.1', port: media.sipPort, users: ['1', '2'] }
+  const prepared = load.prepare({ target, legs: 2, roomSize: 1, streams: null, jitterMs: 0, isEncrypted: false }).then(
+    () => null,
+    (error: unknown) => error,
+  )
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  await media.answer(media.of('leg.incoming')[0]!.legId)
+  const refused = await prepared
+  assert.ok(refused instanceof Refused && refused.status === 503, String(refused))
+  await media.engine.until(() => media.isIdle)
+  load.kill()
+  await media.close()
 })
 
 interface Heard {
