@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { sendDue } from '../../../../control/calls/steps/follow.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
@@ -7,6 +8,8 @@ import { until } from '../../calls-world.ts'
 
 const test = suite('control/calls/capture/consent-changed')
 const LIMIT = { timeoutMs: 60_000 }
+/** What is polled costs three requests each time. */
+const POLL_MS = 10
 const KEPT = { record: true, transcribe: true, streams: [{ url: 'ws://127.0.0.1:9/waits' }] }
 const ALL = { recording: 'recording', transcript: 'running', streams: ['streaming'] }
 
@@ -52,13 +55,14 @@ async function isKept(callId: string, expected: object, why?: string): Promise<v
     const found = await kept(callId)
     if (JSON.stringify(found) === JSON.stringify(expected)) return
     if (Date.now() > deadline) assert.equal(found, expected, why)
+    await sleep(POLL_MS)
   }
 }
 
 async function isGone(found: () => Promise<object | undefined>): Promise<void> {
   for (const deadline = Date.now() + 10_000; (await found()) !== undefined; ) {
     assert.ok(Date.now() < deadline, 'it stays')
-    await new Promise(resolve => setTimeout(resolve, 1))
+    await sleep(POLL_MS)
   }
 }
 
