@@ -102,7 +102,7 @@ export async function stopWaiting(
   return leaveQueue(trx, tenant, callId, left)
 }
 
-export const triedOf = (row: Pick<QueueCallRow, 'tried'>): string[] => JSON.parse(row.tried ?? '[]') as string[]
+export const triedOf = ({ tried }: { tried: string | null }): string[] => JSON.parse(tried ?? '[]') as string[]
 
 /** Position in the queue; 1 is the next to be answered. */
 export async function positionOf(db: Db, tenant: Tenant, row: QueueCallRow): Promise<number> {

@@ -1,5 +1,5 @@
 import { isFailure, type SipLegTrace } from '../../../media/protocol.ts'
-import type { Problem } from '../../http/errors.ts'
+import { missing, type Problem } from '../../http/errors.ts'
 import { otherNode } from '../../http/wire/other-nodes.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
@@ -33,8 +33,10 @@ export const tracedLegs = (db: Db, tenant: Tenant, call: CallRow): Promise<Trace
     .execute()
 
 /** The traces of a call's legs: stored ones of ended legs, media's for the others. */
-export async function traceOf(deps: TraceDeps, tenant: Tenant, call: CallRow): Promise<SipLegTrace[] | Problem> {
+export async function traceOf(deps: TraceDeps, tenant: Tenant, callId: string): Promise<SipLegTrace[] | Problem> {
   const { store, media, now } = deps
+  const call = await forTenant(store.db, tenant).find('calls', callId)
+  if (call === undefined) return missing('call', callId)
   const legs = await tracedLegs(store.db, tenant, call)
   if (legs.length === 0) return []
   const ids = legs.map(({ id }) => id)

@@ -43,12 +43,10 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       query: listQuery,
       reply: listOf(sipMessageSchema),
       handler: async (context, { params, query }) => {
-        const call = await forTenant(deps.store.db, context).find('calls', params.id)
-        if (call === undefined) return missing('call', params.id)
-        const traces = await traceOf(deps, context, call)
+        const traces = await traceOf(deps, context, params.id)
         if (isProblem(traces)) return traces
-        const messages = toSipMessages({ id: call.id, livemode: context.livemode }, traces)
-        return pageOfAll(messages, query, `/v1/calls/${call.id}/sip`)
+        const messages = toSipMessages({ id: params.id, livemode: context.livemode }, traces)
+        return pageOfAll(messages, query, `/v1/calls/${params.id}/sip`)
       },
     }),
     route({
@@ -61,11 +59,9 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       reply: Type.String({ format: 'binary' }),
       rawType: PCAP,
       handler: async (context, { params }) => {
-        const call = await forTenant(deps.store.db, context).find('calls', params.id)
-        if (call === undefined) return missing('call', params.id)
-        const traces = await traceOf(deps, context, call)
+        const traces = await traceOf(deps, context, params.id)
         if (isProblem(traces)) return traces
-        const disposition = `attachment; filename="${call.id}.pcap"`
+        const disposition = `attachment; filename="${params.id}.pcap"`
         return {
           raw: pcapOf(traces),
           status: 200,

@@ -9,6 +9,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { type BusinessHours, nextOpen } from '../../organisation/business-hours.ts'
 import { isListed } from '../../trunks/do-not-call.ts'
+import { triedOf } from '../waiting-calls.ts'
 import type { RingTarget } from './rings.ts'
 
 /** The states of a callback while it is returned (api-additions.md, "Callback states"). Each transition depends on the stored state only. */
@@ -19,9 +20,6 @@ const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
 const CAPACITY_RETRY_MS = 60_000
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
-
-/** `at`: when nobody was reached. */
-type Missed = { hours: BusinessHours; at: string }
 
 const find = (db: Db, tenant: Tenant, id: string): Promise<CallbackRow | undefined> =>
   forTenant(db, tenant).find('callbacks', id)
@@ -59,16 +57,20 @@ export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: st
 export async function agentMissed(
   trx: Trx,
   tenant: Tenant,
-  { id, userId, reason, hours, at }: Missed & { id: string; userId: string; reason: EndedReason },
+  {
+    id,
+    userId,
+    reason,
+    hours,
+    at,
+  }: Record<'id' | 'userId' | 'at', string> & { reason: EndedReason; hours: BusinessHours },
 ): Promise<void> {
   const row = await find(trx, tenant, id)
   if (row === undefined) return
-  const isNone = reason === 'capacity'
-  const result = isNone ? reason : 'agent-no-answer'
-  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result, hours, at })
+  if (reason === 'capacity') return attemptFailed(trx, tenant, row, { result: reason, hours, at })
+  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: 'agent-no-answer', hours, at })
   const tried = JSON.stringify([...new Set([...triedOf(row), userId])])
-  const next = { tried, ...(isNone && { due_at: dueAfter(CAPACITY_RETRY_MS, { hours, at }) }) }
-  await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, ...next }, { at })
+  await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, tried }, { at })
 }
 
 /** Dials the person of a callback of route `assistant`. Returns the new call's ID; null: the callback is no longer pending. */
@@ -114,14 +116,15 @@ async function attemptFailed(
   trx: Trx,
   tenant: Tenant,
   row: CallbackRow,
-  { result, hours, at }: Missed & { result: string },
+  { result, hours, at }: { result: string; hours: BusinessHours; at: string },
 ): Promise<void> {
   // Nobody was dialled: no line was free, or the organisation is at its limit of calls.
   const isNone = result === 'capacity'
-  const free = { last_result: result, offered_to: null, ...(isNone && { attempts: row.attempts - 1 }) }
+  const wasCounted = isNone && row.status === 'dialing'
+  const free = { last_result: result, offered_to: null, ...(wasCounted && { attempts: row.attempts - 1 }) }
   if (await isListed(trx, tenant, row.phone)) {
     const change = { ...free, status: 'cancelled' as const, open_phone: null }
-    await move(trx, tenant, row, ['dialing'], change, { type: 'callback.cancelled', at })
+    await move(trx, tenant, row, ['offered', 'dialing'], change, { type: 'callback.cancelled', at })
     return
   }
   if (!isNone && row.attempts >= row.max_attempts) {
@@ -130,13 +133,10 @@ async function attemptFailed(
     return
   }
   const waitMs = isNone ? CAPACITY_RETRY_MS : (BACKOFF_MS[Math.min(row.attempts, BACKOFF_MS.length) - 1] ?? 0)
-  const change = { ...free, status: 'pending' as const, due_at: dueAfter(waitMs, { hours, at }), tried: null }
-  await move(trx, tenant, row, ['dialing'], change, { type: 'callback.attempt_failed', at })
-}
-
-function dueAfter(waitMs: number, { hours, at }: Missed): string {
   const earliest = new Date(Date.parse(at) + waitMs)
-  return (nextOpen(hours, earliest) ?? earliest).toISOString()
+  const due_at = (nextOpen(hours, earliest) ?? earliest).toISOString()
+  const change = { ...free, status: 'pending' as const, due_at, tried: null }
+  await move(trx, tenant, row, ['offered', 'dialing'], change, { type: 'callback.attempt_failed', at })
 }
 
 async function dialPerson(trx: Trx, tenant: Tenant, row: CallbackRow, callId: string, at: string): Promise<void> {
@@ -165,8 +165,6 @@ async function dialPerson(trx: Trx, tenant: Tenant, row: CallbackRow, callId: st
     at,
   )
 }
-
-export const triedOf = (row: Pick<CallbackRow, 'tried'>): string[] => JSON.parse(row.tried ?? '[]') as string[]
 
 const attempt = (row: CallbackRow, at: string) =>
   ({ status: 'dialing', attempts: row.attempts + 1, last_attempt_at: at }) as const

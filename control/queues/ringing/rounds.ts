@@ -16,7 +16,7 @@ import { allQueues, settingsOf } from '../settings/store.ts'
 import type { AgentStatusRow, QueueCallRow, QueueRow } from '../tables.ts'
 import { leadTo, overflowTarget } from '../targets.ts'
 import { offerTo, stopWaiting, triedOf, waitedMs } from '../waiting-calls.ts'
-import { triedOf as callbackTried, dialForAssistant, offerCallback } from './returning.ts'
+import { dialForAssistant, offerCallback } from './returning.ts'
 import { type NewRing, startRing } from './rings.ts'
 
 /** One round of an organisation's queues: reads the rows, decides by `distributor.ts`, and writes the decisions. */
@@ -210,7 +210,7 @@ const waitingCallback = (row: CallbackRow): Waiting => ({
   onlyAgent: row.route === 'agent' ? row.agent_id : null,
   since: Date.parse(row.due_at),
   priority: row.priority,
-  tried: new Set(callbackTried(row)),
+  tried: new Set(triedOf(row)),
   isOffered: false,
   overflowAt: null,
 })
