@@ -100,7 +100,7 @@ export class MediaClient implements MediaPort {
   /** The port that the handler uses: it works while reconciling too. */
   readonly #inner: MediaPort = {
     request: (name, body, deadlineMs) => this.#send(name, body, deadlineMs),
-    settled: () => Promise.resolve(),
+    settled: () => this.settled(),
     waitingSince: '',
     isEnding: legId => this.#events.isEnding(legId),
     isDraining: false,
@@ -182,8 +182,7 @@ export class MediaClient implements MediaPort {
   }
 
   settled(): Promise<void> {
-    const isIdle = this.#events.isEmpty && !this.#isPumping
-    if (this.#state !== 'ready' || isIdle || this.isStoreAway) return Promise.resolve()
+    if (this.#state !== 'ready' || this.#events.isEmpty || this.isStoreAway) return Promise.resolve()
     const settled = this.#events.mark()
     this.#pump()
     return settled

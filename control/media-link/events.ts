@@ -106,6 +106,8 @@ export class MediaEvents {
   readonly #callers: CallersRefused
   /** A follow-up could not be done while the store was unavailable. */
   #isOwed = false
+  /** So many follow-ups are under way that events wait for them. */
+  #isFull = false
   /** Events are being retried. Only their success shows that the store is back, since on a nearly full disk smaller writes may still succeed. */
   #isWaiting = false
 
@@ -146,8 +148,9 @@ export class MediaEvents {
     )
   }
 
+  /** Everything that has arrived is committed. */
   get isEmpty(): boolean {
-    return this.#jobs.length === 0
+    return this.#jobs.length === 0 && this.#inHand.length === 0
   }
 
   /** False when too many are waiting. */
@@ -164,11 +167,8 @@ export class MediaEvents {
    */
   storeAway(error: unknown, fields: object = {}): boolean {
     if (!this.#note(error, { waiting: this.#jobs.length, ...fields })) return false
-    for (const job of this.#jobs) {
-      if (job.kind === 'mark') job.resolve()
-      else job.event = this.#refused(job.event)
-    }
-    this.#jobs = this.#jobs.filter(job => job.kind === 'event')
+    this.#answerMarks()
+    for (const job of this.#jobs) if (job.kind === 'event') job.event = this.#refused(job.event)
     return true
   }
 
@@ -192,6 +192,7 @@ export class MediaEvents {
 
   /** Resolves once everything pushed before has been handled or given up. */
   mark(): Promise<void> {
+    if (this.#isFull) return Promise.resolve()
     return new Promise(resolve => this.#jobs.push({ kind: 'mark', resolve }))
   }
 
@@ -202,9 +203,14 @@ export class MediaEvents {
 
   /** Gives up what waits; media sends it again. */
   clear(): void {
-    for (const job of this.#jobs) if (job.kind === 'mark') job.resolve()
+    this.#answerMarks()
     this.#jobs = []
     this.#inHand = []
+  }
+
+  #answerMarks(): void {
+    for (const job of this.#jobs) if (job.kind === 'mark') job.resolve()
+    this.#jobs = this.#jobs.filter(job => job.kind === 'event')
   }
 
   /** Handles the waiting events batch by batch, up to the event `through`. Throws if one could not be handled. */
@@ -214,9 +220,17 @@ export class MediaEvents {
       const { events, marks } = this.#take(through)
       if (events.length === 0 && marks.length === 0) return
       this.#inHand = events
-      if (events.length > 0) await this.#untilTaken(source, events, marks)
-      this.#inHand = []
-      for (const resolve of marks) resolve()
+      try {
+        if (events.length > 0) await this.#untilTaken(source, events, marks)
+      } finally {
+        this.#inHand = []
+        for (const resolve of marks) resolve()
+      }
+      // Those of the follow-ups that wait for later events do so no longer.
+      this.#isFull = this.#sink.followUps.pending >= MAX_PENDING
+      if (this.#isFull) this.#answerMarks()
+      await this.#sink.followUps.room()
+      this.#isFull = false
       // Follow-ups of these events come first, so that no caller's answer waits for the transaction of later events.
       if (this.#jobs.length > 0) await nextTurn()
     }
@@ -307,7 +321,7 @@ export class MediaEvents {
         return false
       },
     )
-    if (isTaken) await this.#conclude(source, events)
+    if (isTaken) this.#conclude(source, events)
     return isTaken
   }
 
@@ -335,12 +349,11 @@ export class MediaEvents {
     source.acknowledge(seq)
   }
 
-  async #conclude(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
+  #conclude(source: EventSource, events: readonly NumberedEvent[]): void {
     this.counters.events += events.length
     this.counters.batches++
     this.#sizes[SIZE_BOUNDS.findIndex(bound => events.length <= bound)]!++
     if (source.isOpen()) source.acknowledge(events.at(-1)!.seq)
-    if (this.#sink.followUps.pending >= MAX_PENDING) await this.#sink.followUps.room()
   }
 
   /** A command that cannot be sent now is found by the comparison with the next connection's snapshot. */

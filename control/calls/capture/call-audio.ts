@@ -112,17 +112,21 @@ export class CallAudio {
     const { store, streams, log, now } = this.#deps
     const reply = await startStream(store.db, streams, media, call, row)
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
+    await media.settled()
     log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
     const end = { status: 'failed', endedReason: 'connect_failed', endedDetail: reply.message } as const
-    await store.transaction(trx => endStream(trx, row, now(), end))
+    await store.transaction(async trx => {
+      const current = await rowBy(trx, 'media_streams', { id: row.id })
+      if (current !== undefined) await endStream(trx, current, now(), end)
+    })
   }
 
   async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<void> {
-    const streams = trx.selectFrom('media_streams').selectAll()
-    const row = await streams.where('id', '=', body.streamId).executeTakeFirst()
-    if (row !== undefined) await applyStream(trx, row, body, at)
+    const row = await rowBy(trx, 'media_streams', { id: body.streamId })
+    if (row === undefined) return
+    await applyStream(trx, row, body, at)
     // It was stopped while its start was on the way.
-    if (row !== undefined && row.ended_reason !== null && body.endedReason === null)
+    if (row.ended_reason !== null && body.endedReason === null)
       follow(trx, row.call_id, async ({ media }) => void (await media.request('stream.stop', { streamId: row.id })))
   }
 

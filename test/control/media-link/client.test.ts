@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { FollowUps, type Outside } from '../../../control/kernel/follow-ups.ts'
+import { FollowUps, MAX_PENDING, type Outside } from '../../../control/kernel/follow-ups.ts'
 import { MediaClient, type MediaHandler } from '../../../control/media-link/client.ts'
 import { MAX_MESSAGE_BYTES } from '../../../media/protocol.ts'
 import { FakeMedia } from '../../fakes/media.ts'
@@ -307,6 +307,25 @@ test('settled resolves when the events that came before it are committed', async
   handler.release()
   await settled
   assert.ok(handler.log.includes('after 1'))
+  await close()
+})
+
+test('what follows an event waits for later ones too; where so many wait that events wait for them, nothing hangs', async () => {
+  const { media, handler, close } = await connected()
+  handler.perform = ({ key }, port) => port.settled().then(() => void handler.log.push(`settled ${key}`))
+  handler.hold = true
+  media.emit('leg.ringing', { legId: 'part_1' })
+  await until(() => handler.log.includes('begin leg.ringing 1'))
+  media.emit('leg.ringing', { legId: 'part_2' })
+  handler.release()
+  await until(() => handler.log.includes('begin leg.ringing 2'))
+  assert.not.ok(handler.log.includes('settled part_1'))
+  handler.hold = false
+  handler.release()
+  await until(() => handler.log.includes('settled part_1'))
+  const events = 2 * MAX_PENDING
+  for (let n = 0; n < events; n++) media.emit('leg.ringing', { legId: 'part_3' })
+  await until(() => handler.log.filter(line => line === 'settled part_3').length === events)
   await close()
 })
 
