@@ -52,7 +52,7 @@ export class OptionsPing implements Watching {
     ]
     this.#limit = this.#core.deadlines.set(now + ANSWER_MS, at => {
       this.#giveUp()
-      this.#missed(null, at)
+      this.#missed(408, at)
     })
     sendOutside(
       this.#core,
@@ -64,9 +64,9 @@ export class OptionsPing implements Watching {
           if (status === 503) this.#missed(503, at)
           else this.#heard(at)
         },
-        failed: (_, at) => {
+        failed: (cause, at) => {
           this.#core.deadlines.cancel(this.#limit)
-          this.#missed(null, at)
+          this.#missed(cause === 'timeout' ? 408 : 503, at)
         },
       },
       now,
@@ -84,7 +84,7 @@ export class OptionsPing implements Watching {
     this.#next(now + this.#interval())
   }
 
-  #missed(sipCode: number | null, now: number): void {
+  #missed(sipCode: number, now: number): void {
     this.#misses++
     // By then, each of its hosts has been tried.
     const isLost = this.#misses >= Math.max(MISSES, this.#sender.targets.length)

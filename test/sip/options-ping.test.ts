@@ -74,6 +74,7 @@ test('three answers missed in a row: unreachable; the next answer brings it back
   pipe.lose = () => true
   pipe.run(60_000)
   assert.equal(statuses(), ['reachable', 'unreachable'])
+  assert.is(us.watched.at(-1)!.sipCode, 408)
   assert.is(us.agent.transactionCount, 0, 'no OPTIONS is left behind')
   pipe.lose = () => false
   pipe.run(100_000)
