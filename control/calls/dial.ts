@@ -7,6 +7,7 @@ import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
+import type { Turns } from '../kernel/turns.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { HIDDEN_CALLER } from '../trunks/caller-identity.ts'
@@ -75,6 +76,8 @@ export interface DialDeps {
   /** CIDR blocks of private networks that the operator allows. */
   allowedNetworks: string[]
   streams: StreamDeps
+  /** Changes of one participant, so that the rows have what media did last. */
+  changes: Turns
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
 }

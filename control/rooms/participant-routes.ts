@@ -115,7 +115,8 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       params: participantParams,
       body: changeBody,
       reply: participantSchema,
-      handler: (context, { params, body }) => change(deps, context, params.id, params.participant_id, body),
+      handler: (context, { params: { id, participant_id }, body }) =>
+        deps.changes.take(participant_id, () => change(deps, context, id, participant_id, body)),
     }),
     route({
       ...write,

@@ -14,6 +14,7 @@ import { existsIn } from '../../control/http/references.ts'
 import { newId } from '../../control/kernel/ids.ts'
 import { hashPin } from '../../control/kernel/secrets.ts'
 import { forTenant } from '../../control/kernel/tenancy.ts'
+import { Turns } from '../../control/kernel/turns.ts'
 import { MediaClient, type MediaHandler } from '../../control/media-link/client.ts'
 import { organisationRoutes, organisationSettings } from '../../control/organisation/routes.ts'
 import { CallCentre } from '../../control/queues/call-centre.ts'
@@ -95,7 +96,8 @@ export async function startControl(world: World, media: { path: string }, option
     options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs },
   )
   const allowedNetworks = [...EXAMPLE_NETWORKS, '127.0.0.0/8']
-  const dial = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks, streams: startDeps }
+  const asked = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks, streams: startDeps }
+  const dial = { ...asked, changes: new Turns() }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
   const streams = { ...startDeps, store, media: client, now, resolve }
   const running = new RunningCalls(store)

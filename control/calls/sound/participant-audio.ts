@@ -4,18 +4,14 @@ import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
 import { input } from '../../kernel/schema.ts'
-import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import { mediaUnavailable } from '../dial.ts'
+import { type DialDeps, mediaUnavailable } from '../dial.ts'
 import { type Participant, participantParams, participantSchema, toParticipant } from '../participant-schema.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import { type AudioInput, audioInput, changedAudio, soundOf } from './audio-schema.ts'
 
-interface Deps {
-  store: Store
-  media: MediaPort
-}
+type Deps = Pick<DialDeps, 'store' | 'media' | 'changes'>
 
 /** How long a list may wait for the speakers [ms]. */
 const VOICE_DEADLINE_MS = 500
@@ -37,16 +33,17 @@ export const participantAudioRoute = (deps: Deps): Route =>
     body: changeBody,
     reply: participantSchema,
     errors: [409, 503],
-    handler: async (context, { params, body }) => {
-      const found = await find(deps, context, params)
-      if (isProblem(found)) return found
-      const { participant, call } = found
-      const refused = body.audio === undefined ? null : await changeSound(deps, context, participant, body.audio)
-      if (refused !== null) return refused
-      const changed = await forTenant(deps.store.db, context).find('participants', participant.id)
-      const [shown] = await shownLive(deps.media, [{ participant: changed ?? participant, call }])
-      return shown ?? toParticipant(participant, call)
-    },
+    handler: (context, { params, body }) =>
+      deps.changes.take(params.participant_id, async () => {
+        const found = await find(deps, context, params)
+        if (isProblem(found)) return found
+        const { participant, call } = found
+        const refused = body.audio === undefined ? null : await changeSound(deps, context, participant, body.audio)
+        if (refused !== null) return refused
+        const changed = await forTenant(deps.store.db, context).find('participants', participant.id)
+        const [shown] = await shownLive(deps.media, [{ participant: changed ?? participant, call }])
+        return shown ?? toParticipant(participant, call)
+      }),
   })
 
 /** A past or present participant of a call, or of a conference session. */

@@ -21,6 +21,7 @@ import type { LiveParts } from '../../http/wire/live-answer.ts'
 import { OpenStreams } from '../../http/wire/open-streams.ts'
 import type { RequestLog } from '../../http/wire/request-log.ts'
 import { publicUrlOf, sipHostOf } from '../../kernel/addresses.ts'
+import { Turns } from '../../kernel/turns.ts'
 import { modelRoutes, OfferedModels } from '../../models/offered.ts'
 import { apiKeyRoutes } from '../../organisation/api-key-routes.ts'
 import { languageRoutes } from '../../organisation/language-routes.ts'
@@ -76,6 +77,7 @@ export function routes(
     allowedNetworks,
     loopback: loopbackOf(config),
     streams: streamDeps(config),
+    changes: new Turns(),
   }
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   const fits = streamsProblem(streams)
