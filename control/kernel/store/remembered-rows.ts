@@ -2,7 +2,7 @@ import type BetterSqlite3 from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
 import { LargestKeys } from './largest-keys.ts'
 import type { Revisions } from './revisions.ts'
-import { equalitiesOf, RowsByKey } from './rows-by-key.ts'
+import { equalitiesOf, RowsByKey, rowCopier } from './rows-by-key.ts'
 
 /** A query whose answer depends only on its tables and parameters. One that compares with a time occurs once per time. */
 const PLAIN = /^select (?!.*(?: [<>]=? |\w\(| match ))/s
@@ -55,10 +55,12 @@ export class RememberedRows {
 
   /** A row by its key, without a query; null: there is none with these values; undefined: ask the database. */
   rowWith(table: string, values: Row): Row | null | undefined {
-    const row = this.#rows.rowWith(table, values)
-    const known = row === undefined && this.isAbsent(table, values) ? null : row
-    if (known !== undefined) this.hits++
-    return known
+    return this.#revisions.atOnce(() => {
+      const row = this.#rows.rowWith(table, values)
+      const known = row === undefined && this.isAbsent(table, values) ? null : row
+      if (known !== undefined) this.hits++
+      return known
+    })
   }
 
   /** Whether certainly no row of this table has these values; false: ask the database. */
@@ -69,6 +71,11 @@ export class RememberedRows {
 
   /** Wraps a query with the cache, if it can be cached. */
   remembering(sql: string, all: (parameters: readonly unknown[]) => unknown[]): typeof all {
+    const remembering = this.#remembering(sql, all)
+    return remembering === all ? all : parameters => this.#revisions.atOnce(() => remembering(parameters))
+  }
+
+  #remembering(sql: string, all: (parameters: readonly unknown[]) => unknown[]): typeof all {
     const tables = PLAIN.test(sql) && !OTHERS.test(sql) ? [...sql.matchAll(TABLES)].map(([, table]) => table!) : []
     if (tables.length === 0 || tables.some(table => this.#revisions.isOfTriggers(table))) return all
     const byTables = this.#ofNewKeys(sql, this.#byTables(tables, all))
@@ -101,6 +108,12 @@ export class RememberedRows {
 
   #byTables(tables: string[], all: (parameters: readonly unknown[]) => unknown[]): typeof all {
     const number = ++this.#statements
+    let copyOf: ((row: Row) => Row) | null = null
+    const copiesOf = (rows: readonly Row[]): Row[] => {
+      if (rows.length === 0) return []
+      copyOf ??= rowCopier(Object.keys(rows[0]!))
+      return rows.map(copyOf)
+    }
     return parameters => {
       if (!parameters.every(isPlain)) return all(parameters)
       const revision = this.#revisions.of(tables)
@@ -108,10 +121,10 @@ export class RememberedRows {
       const known = this.#kept.get(key)
       if (known?.revision === revision) {
         this.hits++
-        return known.rows.map(copyOf)
+        return copiesOf(known.rows)
       }
       const rows = all(parameters) as Row[]
-      if (isSmall(rows)) this.#kept.set(key, { revision, rows: rows.map(copyOf) })
+      if (isSmall(rows)) this.#kept.set(key, { revision, rows: copiesOf(rows) })
       else this.#kept.delete(key)
       return rows
     }
@@ -119,8 +132,6 @@ export class RememberedRows {
 }
 
 const isPlain = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number' || value === null
-
-const copyOf = (row: Row): Row => ({ ...row })
 
 function isSmall(rows: readonly Row[]): boolean {
   if (rows.length > MAX_ROWS) return false

@@ -17,6 +17,9 @@ export class Revisions {
   #seenVersion: number | undefined
   /** The open transaction has its view of the database: what others commit does not change it (https://sqlite.org/isolation.html). */
   #isViewFixed = false
+  /** `atOnce` runs; and SQLite was asked in it. */
+  #isAtOnce = false
+  #wasAsked = false
   /** For all tables. */
   #ofAll = 0
   #ofTriggers: ReadonlySet<string> | null = null
@@ -80,7 +83,8 @@ export class Revisions {
 
   /** Grows with every write that may affect any table. */
   ofAll(): number {
-    if (this.#isViewFixed && this.#sqlite.inTransaction) return this.#ofAll
+    if (this.#wasAsked || (this.#isViewFixed && this.#sqlite.inTransaction)) return this.#ofAll
+    this.#wasAsked = this.#isAtOnce
     const version = this.#dataVersion.get()
     if (version !== this.#seenVersion) {
       this.#seenVersion = version
@@ -89,6 +93,21 @@ export class Revisions {
     // The question itself was a read.
     this.#isViewFixed = this.#sqlite.inTransaction
     return this.#ofAll
+  }
+
+  /**
+   * Asks SQLite at most once in all of `run`, which is one question to the caller and writes nothing. What others commit during it is noticed by
+   * the next question: what `run` reads and caches then counts as older than that.
+   */
+  atOnce<T>(run: () => T): T {
+    if (this.#isAtOnce) return run()
+    this.#isAtOnce = true
+    try {
+      return run()
+    } finally {
+      this.#isAtOnce = false
+      this.#wasAsked = false
+    }
   }
 
   /** To be called when a transaction begins. */

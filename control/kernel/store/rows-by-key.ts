@@ -13,6 +13,7 @@ interface Keyed {
   name: string
   key: string
   columns: ReadonlyMap<string, Affinity>
+  copyOf: (row: Row) => Row
 }
 
 interface Known {
@@ -82,10 +83,10 @@ export class RowsByKey {
           if (typeof value !== typeof asked || value === null) return null
           if (value !== asked) return []
         }
-        return [wanted === null ? { ...row } : Object.fromEntries(wanted.map(column => [column, row[column]]))]
+        return [wanted === null ? table.copyOf(row) : Object.fromEntries(wanted.map(column => [column, row[column]]))]
       },
       learn: rows => {
-        if (wanted === null && rows.length === 1) this.#keep(table, { ...(rows[0] as Row) })
+        if (wanted === null && rows.length === 1) this.#keep(table, table.copyOf(rows[0] as Row))
       },
     }
   }
@@ -93,7 +94,8 @@ export class RowsByKey {
   /** The row of this table with these values, its key among them, without a query; null: there is none; undefined: not cached. */
   rowWith(name: string, values: Row): Row | null | undefined {
     const table = this.#tableOf(name)
-    const row = table === null ? undefined : this.#known(table, values[table.key])
+    if (table === null) return undefined
+    const row = this.#known(table, values[table.key])
     if (row === undefined) return undefined
     for (const column in values) {
       const [value, asked] = [row[column], values[column]]
@@ -101,7 +103,7 @@ export class RowsByKey {
       if (typeof value !== typeof asked || value === null) return undefined
       if (value !== asked) return null
     }
-    return { ...row }
+    return table.copyOf(row)
   }
 
   /** To be called after this statement has run, with its number of changed rows; null: it failed, or the number is unknown. */
@@ -127,13 +129,16 @@ export class RowsByKey {
     const keyAt = columns.indexOf(table.key)
     const rows = values.split('), (').length
     if (keyAt < 0) return null
-    const make = columns.length === table.columns.size ? rowMaker(columns) : null
+    const names = [...table.columns.keys()]
+    const places = names.map(column => columns.indexOf(column))
+    const make = places.includes(-1) ? null : rowMaker(names, places)
+    const areExact = exactnessOf(table, columns)
     return (parameters, changes) => {
       if (changes !== rows || parameters.length !== rows * columns.length) return false
       if (!this.#asked.has(name)) return true
       for (let from = 0; from < parameters.length; from += columns.length) {
         const row = parameters.slice(from, from + columns.length)
-        if (make !== null && areExact(table, columns, row)) this.#keep(table, make(row))
+        if (make !== null && areExact(row)) this.#keep(table, make(row))
         else this.#rows.delete(keyOf(table, row[keyAt]))
       }
       return true
@@ -148,13 +153,14 @@ export class RowsByKey {
     const key = conditions?.find(({ column, isEqual }) => isEqual && column === table?.key)
     // A value that is not set by a parameter may itself contain some.
     if (table === null || key === undefined || columns.includes(undefined) || columns.includes(table.key)) return null
+    const areExact = exactnessOf(table, columns as string[])
     return (parameters, changes) => {
       const id = parameters[columns.length + key.place]
       if (changes !== 1 || typeof id !== 'string') return false
       const row = this.#known(table, id)
       if (row === undefined) return true
-      if (!areExact(table, columns as string[], parameters)) return this.#rows.delete(keyOf(table, id))
-      const changed = { ...row }
+      if (!areExact(parameters)) return this.#rows.delete(keyOf(table, id))
+      const changed = table.copyOf(row)
       for (const [i, column] of columns.entries()) changed[column!] = parameters[i]
       this.#keep(table, changed)
       return true
@@ -197,10 +203,10 @@ export class RowsByKey {
       .get(name)
     // Texts may be the same in another way, or columns computed.
     const isPlainTable = !/\bcollate\b/i.test(text ?? '') && columns.every(({ hidden }) => hidden === 0)
+    const names = columns.map(column => column.name)
+    const affinities = new Map(columns.map(column => [column.name, affinityOf(column.type)]))
     const table: Keyed | null =
-      isKeyed && isPlainTable
-        ? { name, key: key.name, columns: new Map(columns.map(column => [column.name, affinityOf(column.type)])) }
-        : null
+      isKeyed && isPlainTable ? { name, key: key.name, columns: affinities, copyOf: rowCopier(names) } : null
     this.#tables.set(name, table)
     return table
   }
@@ -245,9 +251,16 @@ function affinityOf(type: string): Affinity {
   return 'number'
 }
 
-/** Whether a column returns the value unchanged: some turn a number into text, and the driver changes unpaired surrogates. */
-function isExact({ columns }: Keyed, column: string, value: unknown): boolean {
-  const affinity = columns.get(column)
+/**
+ * Tells whether all of these columns return the first of these values unchanged: some turn a number into text, and the driver changes unpaired
+ * surrogates.
+ */
+function exactnessOf({ columns }: Keyed, names: readonly string[]): (values: Parameters) => boolean {
+  const affinities = names.map(name => columns.get(name))
+  return values => affinities.every((affinity, i) => isExact(affinity, values[i]))
+}
+
+function isExact(affinity: Affinity | undefined, value: unknown): boolean {
   if (affinity === undefined) return false
   if (value === null) return true
   if (typeof value === 'string') return affinity !== 'number' && !HALF_CHARACTER.test(value)
@@ -267,16 +280,21 @@ function sizeOf(row: Row): number {
   return size
 }
 
-/** Whether all of these columns return the first of these values unchanged. */
-const areExact = (table: Keyed, columns: readonly string[], values: Parameters): boolean =>
-  columns.every((column, i) => isExact(table, column, values[i]))
-
 /**
  * Makes rows of values, as generated code: V8 knows one shape for all of them from the beginning. Wide ones that are filled column by column
- * become dictionaries instead, of which each copy takes 10 µs.
+ * become dictionaries instead, of which each copy takes 10 µs. `places`: where among the values each column is.
  */
-export const rowMaker = (columns: readonly string[]): ((values: Parameters) => Row) =>
+export const rowMaker = (
+  columns: readonly string[],
+  places: readonly number[] = [...columns.keys()],
+): ((values: Parameters) => Row) =>
   new Function(
     'values',
-    `return { ${columns.map((name, i) => `${JSON.stringify(name)}: values[${i}]`).join(', ')} }`,
+    `return { ${columns.map((name, i) => `${JSON.stringify(name)}: values[${places[i]}]`).join(', ')} }`,
   ) as never
+
+/** Copies rows that have just these columns, as generated code: `{ ...row }` goes property by property where it meets rows of many tables. */
+export const rowCopier = (columns: readonly string[]): ((row: Row) => Row) => {
+  const properties = columns.map(name => JSON.stringify(name))
+  return new Function('row', `return { ${properties.map(name => `${name}: row[${name}]`).join(', ')} }`) as never
+}
