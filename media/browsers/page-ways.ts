@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { answerOffer, OPUS, PCMA, PCMU } from '../../sip/sdp/offer-answer.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
-import { isFailure } from '../protocol.ts'
+import { isFailure, randomUint32 } from '../protocol.ts'
 import { legMediaOf } from '../signalling/line.ts'
 import { newIceCredentials } from '../signalling/lines.ts'
 import type { BrowserLine } from './browser.ts'
@@ -45,7 +44,7 @@ export class PageWays {
       isOffered: false,
     }
     const ours = { codecs: [PCMU, PCMA], telephoneEvent: false, host: own.advertised, port, rtcpMux: true, webrtc }
-    const session = { id: String(randomBytes(4).readUInt32BE()), previous: null }
+    const session = { id: String(randomUint32()), previous: null }
     const agreed = answerOffer(Buffer.from(sdp), ours, 'sendrecv', session)
     if ('error' in agreed || agreed.media.webrtc === null) return null
     const media = legMediaOf(agreed.media, { dtmf: 'info', peer: null, ice }, () => false)

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +8,7 @@ import { loadResampler } from '../../codecs/resample.ts'
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { clockOriginMs } from '../kernel/clock-origin.ts'
 import { comeForwardForAudio } from '../kernel/thread-priority.ts'
-import { REHEARSAL_AFTER_MS } from '../protocol.ts'
+import { REHEARSAL_AFTER_MS, randomUint32 } from '../protocol.ts'
 import { chooseDatagrams } from '../rtp/datagrams/choose.ts'
 import { OwnDescriptors } from '../rtp/datagrams/own-descriptors.ts'
 import { PortPool } from '../rtp/port-pool.ts'
@@ -83,7 +82,7 @@ const options: EngineOptions = {
   clock,
   now,
   identity: { certificate: config.certificate.certificate, privateKey: readPrivateKey(config.certificate) },
-  random: () => randomBytes(4).readUInt32BE(),
+  random: randomUint32,
 }
 
 // Before the thread reports ready, so that the first minute is as good as the tenth.

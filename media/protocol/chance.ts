@@ -22,6 +22,9 @@ export function randomHex(bytes: number): string {
   return pool.toString('hex', from, from + bytes)
 }
 
+/** A 32-bit number that nobody can guess. */
+export const randomUint32 = (): number => pool.readUInt32BE(take(4))
+
 /** A new ULID in lower case. Those of one process sort by the order in which they were made. */
 export const newUlid = (): string => nextUlid().toLowerCase()
 

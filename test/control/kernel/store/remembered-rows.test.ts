@@ -90,6 +90,33 @@ test('what another connection, a rolled back transaction or an open one writes c
   rmSync(folder, { recursive: true })
 })
 
+test('one question asks SQLite once whether others have written, and the next one asks again', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const file = join(folder, 'things.db')
+  const other = new BetterSqlite3(file)
+  other.pragma('journal_mode = WAL')
+  other.exec(TABLES)
+  const asked: unknown[] = []
+  const sqlite = new BetterSqlite3(file, { verbose: text => asked.push(text) })
+  const database = new PreparedStatements(sqlite)
+  const versions = () => asked.splice(0).filter(text => text === 'pragma data_version').length
+  const read = () => [database.rowWith('things', { id: 'a' }), database.prepare(BY_ID).all(['a'])]
+  database.prepare(BY_ID).all(['a'])
+  versions()
+  assert.equal(read(), [undefined, []])
+  assert.is(versions(), 2, 'a question each')
+  other.exec(`insert into things (id, name) values ('a', 'theirs')`)
+  const row = { id: 'a', name: 'theirs', tally: 0 }
+  assert.equal(read(), [undefined, [row]])
+  assert.equal(read(), [row, [row]])
+  assert.is(versions(), 4)
+  other.exec(`update things set name = 'theirs again'`)
+  assert.equal(read(), [undefined, [{ ...row, name: 'theirs again' }]])
+  database.close()
+  other.close()
+  rmSync(folder, { recursive: true })
+})
+
 test('a row that was read is not read again, and is as it was written', () => {
   const { run, rows, hits } = open()
   run('insert into things (id, name) values (?, ?)', 'a', 'one')
