@@ -27,8 +27,8 @@ const CUT_SHORT: readonly EndedReason[] = [
   'internal_error',
 ]
 
-/** Q.850 causes with which a payment line hangs up that is done: normal call clearing; normal, unspecified. */
-const DONE: readonly (number | null)[] = [16, 31, null]
+/** Q.850 causes of a payment line that is done: normal call clearing; normal, unspecified; interworking (§2.2.7.7: its network names none). */
+const DONE: readonly (number | null)[] = [16, 31, 127, null]
 
 /** Whether nothing but the line itself has ended its leg, and its BYE names no fault (RFC 3326). Null: nothing is known of it. */
 const isDone = (cause: Cause | null): boolean =>

@@ -190,6 +190,8 @@ test('a payment that its pause has run out on, or that broke off, has failed', a
 for (const [cause, outcome] of [
   [{ q850: 16, sip: null, by: 'far_end' }, 'paid'],
   [{ q850: 31, sip: null, by: 'far_end' }, 'paid'],
+  [{ q850: 127, sip: null, by: 'far_end' }, 'paid'],
+  [{ q850: 127, sip: 500, by: 'far_end' }, 'failed'],
   [{ q850: 16, sip: 200, by: 'far_end' }, 'paid'],
   [{ q850: 41, sip: null, by: 'far_end' }, 'failed'],
   [{ q850: 16, sip: 503, by: 'far_end' }, 'failed'],
