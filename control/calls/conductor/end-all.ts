@@ -34,7 +34,7 @@ export async function endAll(
     await step(null, trx => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
   }
   for (const row of await runningStreams(db)) await step(null, trx => endStream(trx, row, at))
-  for (const id of await runningLegs(db, isPast)) {
+  for (const id of await runningLegs(db, isPast ? 'dead node' : 'dead media')) {
     const call = (await loadLeg(db, id))?.call
     const end = { reason, sipCode: null, quality: null, isPast }
     await step(id, trx => centre.end(trx, id, end, call === undefined ? at : notBefore(call, at)))

@@ -6,9 +6,13 @@ import type { CallRow } from '../tables.ts'
 // What the database says is running: for all tenants, since one media process serves them all, but only at this node.
 
 const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
+const DIALLED = RUNNING.filter(step => step !== 'to_dial')
 
-/** The calls' own legs. `isGone`: the node is gone, so that legs which are still to be dialled count too: nobody will dial them. */
-export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
+/**
+ * The calls' own legs. Of those that are still to be dialled: with media, none; where media has died, those that have got a line (`takeLine`), since
+ * their INVITE may have left and nobody is called twice; where the node has gone, all: nobody will dial them.
+ */
+export async function runningLegs(db: Db, of: 'media' | 'dead media' | 'dead node' = 'media'): Promise<string[]> {
   const rows = await db
     .selectFrom('participants')
     .innerJoin('calls', 'calls.id', 'participants.call_id')
@@ -16,8 +20,11 @@ export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
     .where('calls.ended_at', 'is', null)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
-    // Media does not know legs that are still to be dialled. With `not in`, the database would read all legs that ever were.
-    .where('participants.step', 'in', isGone ? RUNNING : RUNNING.filter(step => step !== 'to_dial'))
+    // With `not in`, the database would read all legs that ever were.
+    .where('participants.step', 'in', of === 'media' ? DIALLED : RUNNING)
+    .$if(of === 'dead media', legs =>
+      legs.where(eb => eb.or([eb('step', '!=', 'to_dial'), eb('participants.connection_id', 'is not', null)])),
+    )
     .orderBy('participants.id')
     .execute()
   return rows.map(row => row.id)
