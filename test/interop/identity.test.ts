@@ -196,29 +196,35 @@ sippTest('after a 302 the next INVITE tells whom the call was for', async () => 
   assert.not.match(moved.received('INVITE')[0]!.text, /^Diversion:/m)
 })
 
-sippTest('a call that is sent on outside carries the number that was called, and those before it', async () => {
+/** Transfers a caller from `from` to a number outside, whose far end hangs up at once. @returns the INVITE there, and both numbers */
+async function sentOn(fields: object, said: string | ((to: string) => Promise<string>), from = CARRIER) {
   const sipp = await Sipp.callee('answers-and-hangs-up')
   const [to, onward] = [`+1${++called}`, `+1${++called}000`]
-  const fields = { redirect_headers: 'history_info', rates: [{ prefix: onward, cost: 1 }] }
-  await product.ok('POST', '/connections', { name: onward, kind: 'trunk', ...(await at(sipp)), ...fields })
+  const trunk = { name: onward, kind: 'trunk', ...(await at(sipp)), rates: [{ prefix: onward, cost: 1 }] }
+  await product.ok('POST', '/connections', { ...trunk, ...fields })
   await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'announcement' } })
-  const keys = { caller: `<sip:${ANN}@gw>`, said: 'Diversion: <sip:+12125550101@gw>;reason=user-busy' }
-  const caller = await Sipp.caller('identified', product.sip, { to, host: CARRIER, keys, lengthMs: 5000 })
+  const keys = { caller: `<sip:${ANN}@gw>`, said: typeof said === 'string' ? said : await said(to) }
+  const caller = await Sipp.caller('identified', product.sip, { to, host: from, keys, lengthMs: 5000 })
   const call = await product.until('it is in progress', async () => {
     const { data } = await product.ok('GET', `/calls?to=${encodeURIComponent(to)}`)
     return data[0]?.status === 'in_progress' ? data[0] : null
   })
   await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
   await sipp.passed()
-  const { text } = sipp.received('INVITE')[0]!
+  // The called party has hung up, which may already have ended the caller's leg.
+  await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
+  await caller.passed().catch(() => {})
+  return { to, onward, text: sipp.received('INVITE')[0]!.text }
+}
+
+sippTest('a call that is sent on outside carries the number that was called, and those before it', async () => {
+  const said = 'Diversion: <sip:+12125550101@gw>;reason=user-busy'
+  const { to, onward, text } = await sentOn({ redirect_headers: 'history_info' }, said)
   const history =
     `History-Info: <sip:+12125550101@127.0.0.9>;index=1, ` +
     `<sip:${to}@127.0.0.9;cause=486>;index=1.1;mp=1, ` +
     `<sip:${onward}@127.0.0.9;cause=302>;index=1.1.1;mp=1.1`
   assert.ok(text.includes(history), text)
-  // The called party has hung up, which may already have ended the caller's leg.
-  await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
-  await caller.passed().catch(() => {})
 })
 
 for (const [rule, shown] of [
@@ -226,20 +232,7 @@ for (const [rule, shown] of [
   ['original', 'the caller'],
 ] as const) {
   sippTest(`transfer_caller ${rule}: whom a call is transferred to is shown ${shown}`, async () => {
-    const sipp = await Sipp.callee('answers-and-hangs-up')
-    const [to, onward] = [`+1${++called}`, `+1${++called}000`]
-    const fields = { transfer_caller: rule, rates: [{ prefix: onward, cost: 1 }], identity: 'asserted' }
-    await product.ok('POST', '/connections', { name: onward, kind: 'trunk', ...(await at(sipp)), ...fields })
-    await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'announcement' } })
-    const keys = { caller: `<sip:${ANN}@gw>`, said: 'X-Nothing: said' }
-    const caller = await Sipp.caller('identified', product.sip, { to, host: CARRIER, keys, lengthMs: 5000 })
-    const call = await product.until('it is in progress', async () => {
-      const { data } = await product.ok('GET', `/calls?to=${encodeURIComponent(to)}`)
-      return data[0]?.status === 'in_progress' ? data[0] : null
-    })
-    await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
-    await sipp.passed()
-    const { text } = sipp.received('INVITE')[0]!
+    const { to, text } = await sentOn({ transfer_caller: rule, identity: 'asserted' }, 'X-Nothing: said')
     const number = rule === 'own' ? to : ANN
     for (const name of ['From', 'P-Asserted-Identity']) {
       assert.equal(
@@ -247,8 +240,6 @@ for (const [rule, shown] of [
         [number, rule !== 'own'],
       )
     }
-    await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
-    await caller.passed().catch(() => {})
   })
 }
 
@@ -323,26 +314,11 @@ for (const [sentence, isSigned, attestation] of [
   ['nobody has signed goes on signed by us, with attestation C', false, 'C'],
 ] as const) {
   sippTest(`a call of somebody else that ${sentence}`, async () => {
-    const sipp = await Sipp.callee('answers-and-hangs-up')
-    const [to, onward] = [`+1${++called}`, `+1${++called}000`]
-    const fields = { sign_calls: true, transfer_caller: 'original', rates: [{ prefix: onward, cost: 1 }] }
-    await product.ok('POST', '/connections', { name: onward, kind: 'trunk', ...(await at(sipp)), ...fields })
-    await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'announcement' } })
-    const said = isSigned ? (await signed(to, ANN)).join('\r\n') : 'X-Nothing: said'
-    const keys = { caller: `<sip:${ANN}@gw>`, said }
-    const caller = await Sipp.caller('identified', product.sip, { to, host: SHOWING, keys, lengthMs: 5000 })
-    const call = await product.until('it is in progress', async () => {
-      const { data } = await product.ok('GET', `/calls?to=${encodeURIComponent(to)}`)
-      return data[0]?.status === 'in_progress' ? data[0] : null
-    })
-    await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
-    await sipp.passed()
-    const { text } = sipp.received('INVITE')[0]!
+    const said = async (to: string) => (isSigned ? (await signed(to, ANN)).join('\r\n') : 'X-Nothing: said')
+    const { onward, text } = await sentOn({ sign_calls: true, transfer_caller: 'original' }, said, SHOWING)
     const verdict = await verdictOn(text, ANN, onward)
     assert.equal([verdict.result, verdict.attestation], ['verified', attestation], text)
     assert.is(fieldsOf(text, 'Identity').length, isSigned ? 2 : 1)
-    await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
-    await caller.passed().catch(() => {})
   })
 }
 

@@ -9,6 +9,7 @@ import { sharedProduct } from '../e2e/shared-product.ts'
 import { suite } from '../harness.ts'
 import { inside, insideCalled, RawCalls } from './peers/raw-calls.ts'
 import { audioAt, bodyOf, field, responseTo } from './peers/raw-peer.ts'
+import { BEGINS } from './peers/raw-trunk.ts'
 
 /** What programs of this machine do not say: far ends that write each byte themselves. */
 
@@ -380,25 +381,19 @@ test('what the called user says for the caller goes back with the answer, the re
 })
 
 test('what a REFER says for whom it names goes on with the call there (RFC 7433 §3.3); no other header in its Refer-To does', async () => {
-  const peer = await calls.peer()
-  await calls.callOver(peer, { transfers: 'bridge' })
-  const first = await peer.next('INVITE')
-  const own = [`Contact: <sip:far@127.0.0.1:${peer.port}>`, 'Content-Type: application/sdp']
-  const ok = responseTo(first, '200 OK', own, audioAt(6008))
-  first.reply(ok)
-  const ack = await peer.next('ACK')
-  const target = `sip:+15557654321@127.0.0.1:${peer.port}`
+  const talk = await BEGINS['whom we have called'](product, calls, [], { transfers: 'bridge' })
+  const { peer, host, prefix, contact, theirs, send } = talk
   const more = 'User-to-User=56a390f3%3Bencoding%3Dhex%0D%0AX-Injected%3A%201&Subject=no'
-  ack.reply(insideCalled(first, ok, 'REFER', 1, [own[0]!, `Refer-To: <${target}?${more}>`]))
+  send(theirs('REFER', 1, [contact, `Refer-To: <sip:${prefix}12@${host}:${peer.port}?${more}>`]))
   const second = await peer.next('INVITE')
-  assert.match(second.text, 'INVITE sip:+15557654321@')
+  assert.match(second.text, `INVITE sip:${prefix}12@`)
   assert.equal(
     ['user-to-user', 'x-injected', 'subject'].map(name => field(second.text, name)),
     ['56a390f3;encoding=hex X-Injected: 1', '', ''],
   )
   second.reply(responseTo(second, '486 Busy Here'))
   await peer.next('ACK')
-  ack.reply(insideCalled(first, ok, 'BYE', 2))
+  send(theirs('BYE', 2))
   await peer.next('200')
 })
 
