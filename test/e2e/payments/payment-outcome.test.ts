@@ -34,7 +34,7 @@ const PAYING = {
 const UNAVAILABLE: Reason = { protocol: 'SIP', cause: 503, text: 'Service Unavailable' }
 
 test(
-  'what the BYE of a payment line says (RFC 3326) decides: no reason, normal clearing and "normal, unspecified" are paid, anything else has failed',
+  'what the BYE of a payment line says (RFC 3326) decides: no reason, normal clearing, "normal, unspecified" and "interworking" are paid, anything else has failed',
   async () => {
     const { phone, line, flowId } = await shopWith(product, PAYING)
     const outcomes: [string, string][] = []
@@ -42,6 +42,7 @@ test(
       ['none', []],
       ['16', [q850(16)]],
       ['31', [q850(31)]],
+      ['127', [q850(127)]],
       ['38', [q850(38)]],
       ['SIP 503', [UNAVAILABLE]],
     ] as const) {
@@ -63,6 +64,7 @@ test(
       ['none', 'paid'],
       ['16', 'paid'],
       ['31', 'paid'],
+      ['127', 'paid'],
       ['38', 'failed'],
       ['SIP 503', 'failed'],
     ])
