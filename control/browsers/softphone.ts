@@ -1,4 +1,4 @@
-import { type Events, RateLimits } from '../../media/protocol.ts'
+import { type Events, isFailure, RateLimits } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
 import { mainLeg } from '../calls/legs.ts'
 import type { PreviewDeps } from '../campaigns/preview/actions.ts'
@@ -97,7 +97,7 @@ export class Softphones {
         return refused ?? { type: 'hold', held }
       }
       case 'dial':
-        return this.#dial(session, String(body.to ?? '').trim())
+        return this.#dial(session, String(body.to ?? '').trim(), media)
       case 'callback':
         return this.#callback(session, body)
       case 'copilot':
@@ -161,11 +161,15 @@ export class Softphones {
   }
 
   /** Places a call: the page is rung for what it has dialled, and answers at once. */
-  async #dial(session: BrowserSessionRow, to: string): Promise<Said | Problem> {
+  async #dial(session: BrowserSessionRow, to: string, media: MediaPort): Promise<Said | Problem> {
     const tenant = tenantOf(session)
     const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
     if (user?.status !== 'active') return problem('resource_missing', 'The member is no longer active.')
     if (!DIALLED.test(to)) return problem('parameter_invalid', 'That is not a number or extension.', { param: 'to' })
+    // Otherwise its page would only not be rung.
+    const place = await media.request('leg.reserve', { legId: session.id })
+    if (isFailure(place)) return problem('capacity_exhausted', 'No call capacity right now.')
+    await media.request('leg.release', { legId: session.id })
     const device = { kind: 'browser' as const, browserId: session.id }
     const metadata = JSON.parse(session.metadata) as Record<string, string>
     const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to, metadata })

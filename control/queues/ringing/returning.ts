@@ -21,9 +21,6 @@ const CAPACITY_RETRY_MS = 60_000
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
 
-const find = (db: Db, tenant: Tenant, id: string): Promise<CallbackRow | undefined> =>
-  forTenant(db, tenant).find('callbacks', id)
-
 /** Offers a callback to an agent. With a fixed agent this already counts as an attempt. False: it is no longer pending. */
 export async function offerCallback(
   trx: Trx,
@@ -40,7 +37,7 @@ export async function offerCallback(
 
 /** The agent has taken the callback, and the person is dialled. False: it has just been cancelled or has expired. */
 export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: string): Promise<boolean> {
-  const row = await find(trx, tenant, id)
+  const row = await forTenant(trx, tenant).find('callbacks', id)
   if (row === undefined || row.call_id === null) return false
   const isTaken =
     row.status === 'offered'
@@ -65,7 +62,7 @@ export async function agentMissed(
     at,
   }: Record<'id' | 'userId' | 'at', string> & { reason: EndedReason; hours: BusinessHours },
 ): Promise<void> {
-  const row = await find(trx, tenant, id)
+  const row = await forTenant(trx, tenant).find('callbacks', id)
   if (row === undefined) return
   if (reason === 'capacity') return attemptFailed(trx, tenant, row, { result: reason, hours, at })
   if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: 'agent-no-answer', hours, at })

@@ -76,6 +76,28 @@ test('an agent books a callback to whom it talks with: its source is manual, and
   await world.close()
 })
 
+test('an agent who dials while there is no capacity for a call is told so, and no page is rung', async () => {
+  const { store, ours, clock } = await makeWorld()
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const own = forTenant(store.db, tenant)
+  const at = clock.now().toISOString()
+  const user = { id: 'usr_1', name: 'Ann', email: 'ann@example.com', email_verified: 1, role: 'agent' as const }
+  const seat = { status: 'active' as const, team_id: null, extension: null, takes_seat: 1, last_login: null }
+  await own.insert('users', { ...user, ...seat, created: at })
+  await own.insert('browser_sessions', { id: 'brw_1', user_id: 'usr_1', node: nodeOf(store.db), connected_at: at })
+  const told: unknown[] = []
+  const media = {
+    request: async (name: string, { body }: { body: unknown }) =>
+      name === 'leg.reserve' ? { failure: 'capacity', message: 'full' } : told.push(body),
+  } as unknown as MediaPort
+  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, log: { warn: () => {} } }
+  const softphones = new Softphones(deps as unknown as SoftphoneDeps)
+  await softphones.handle({ browserId: 'brw_1', body: { type: 'dial', to: '+14155550100' } }, media)
+  assert.equal(told, [{ type: 'refused', message: 'No call capacity right now.' }])
+  assert.is(await own.select('rings').selectAll().executeTakeFirst(), undefined)
+  await store.close()
+})
+
 test('a softphone renews its token twenty times at once, then every 15 s; another member is not held up by it', async () => {
   const { store, ours, clock } = await makeWorld()
   const own = forTenant(store.db, { organisationId: ours.organisationId, livemode: true })
