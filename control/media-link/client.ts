@@ -411,9 +411,11 @@ export class MediaClient implements MediaPort {
     }
     const read = readable(snapshot)
     await this.settled()
+    // The rows have what events told since the first, such as a room that opened.
+    const later = readable(await this.#send('media.snapshot', {}))
     if (this.#socket !== socket) return
     this.#log.warn({ subjects: [...doubts] }, 'commands without an answer: compared with media')
-    await this.#handler.recheck(read, doubts, this.#inner)
+    await this.#handler.recheck(withMade(read, later), doubts, this.#inner)
   }
 
   /** Messages of one turn of the event loop are sent together, since each write of the socket is a system call. */

@@ -134,6 +134,29 @@ test('a move into a room that is not answered is not done twice', async () => {
   await world.close()
 })
 
+test('a room that opens while media is asked how things are, after a move was not answered, goes on', async () => {
+  const world = await forgetful('leg.move', false)
+  const { media } = world
+  await until(() => media.sent('media.snapshot').length === SNAPSHOTS)
+  media.dialIn('part_1', '1001')
+  const move = await media.command('leg.move', 'part_1')
+  let isLate = true
+  media.overrides.set('media.snapshot', () => {
+    if (!isLate) return undefined
+    isLate = false
+    const before = media.snapshot()
+    media.carryOut('leg.move', move)
+    return before
+  })
+  await rechecked(world)
+  await media.committed()
+  await world.control.idle()
+  const sessions = world.store.db.selectFrom('calls').select('ended_at').where('kind', '=', 'conference')
+  assert.equal(await sessions.execute(), [{ ended_at: null }])
+  assert.is(media.legs.get('part_1')?.roomId?.startsWith('call_'), true)
+  await world.close()
+})
+
 test('a leg that has just ended when it is hung up keeps the figures and the reason of its end, which are committed after the refusal', async () => {
   const world = await makeCallsWorld()
   const { media, control, store } = world
