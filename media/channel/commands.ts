@@ -259,9 +259,16 @@ export class CommandTable {
     }
     const isNew = !this.#threads.has(key)
     if (isNew && thread !== undefined) this.#threads.set(key, thread)
-    const reply = await this.#forward(name, request, thread)
+    const reply = await (thread === undefined ? this.#askAll(name, request) : this.#forward(name, request, thread))
     if (isNew && isRefused(reply)) this.#threads.delete(key)
     return reply
+  }
+
+  /** What a room has begun by itself may be known where that room was, as a recording until its file is written. */
+  async #askAll(name: string, request: unknown): Promise<object> {
+    const replies = this.#options.threads.all.map(thread => this.#forward(name, request, thread))
+    const isKnown = (reply: object): boolean => !isFailure(reply) || reply.failure !== 'not_found'
+    return (await Promise.all(replies)).find(isKnown) ?? this.#forward(name, request, undefined)
   }
 
   #forward(name: string, request: unknown, thread: EngineThread | undefined): Promise<object> | Failure {

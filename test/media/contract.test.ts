@@ -433,4 +433,15 @@ for (const [name, open] of [
   })
 }
 
+test('the real one: a recording that its room has begun by itself is known until its file is written, though the room is gone', async () => {
+  const party = await real()
+  const legId = await party.callIn()
+  const capture = { recordingId: 'call_1', transcript: null }
+  await party.run('leg.answer', { legId, room: { ...room, capture }, affinity: 'org', codecs: ['PCMU'] })
+  await hangup(party, legId)
+  const start = { recordingId: 'call_1', target: { roomId: 'call_1' } }
+  assert.is(failureOf(await party.run('recording.start', start)), 'conflict')
+  await party.close()
+})
+
 test.run()
