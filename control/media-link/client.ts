@@ -403,19 +403,17 @@ export class MediaClient implements MediaPort {
     const doubts = this.#doubts
     this.#doubts = new Set()
     const snapshot = await this.#send('media.snapshot', {})
+    await this.settled()
+    // The rows have what events told since the first, such as a room that opened.
+    const later = await this.#send('media.snapshot', {})
     if (this.#socket !== socket) return
-    if (isFailure(snapshot) && snapshot.failure === 'unavailable') {
+    if ([snapshot, later].some(reply => isFailure(reply) && reply.failure === 'unavailable')) {
       for (const subject of doubts) this.#doubts.add(subject)
       await sleep(LOOK_AGAIN_MS)
       return
     }
-    const read = readable(snapshot)
-    await this.settled()
-    // The rows have what events told since the first, such as a room that opened.
-    const later = readable(await this.#send('media.snapshot', {}))
-    if (this.#socket !== socket) return
     this.#log.warn({ subjects: [...doubts] }, 'commands without an answer: compared with media')
-    await this.#handler.recheck(withMade(read, later), doubts, this.#inner)
+    await this.#handler.recheck(withMade(readable(snapshot), readable(later)), doubts, this.#inner)
   }
 
   /** Messages of one turn of the event loop are sent together, since each write of the socket is a system call. */

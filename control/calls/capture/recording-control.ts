@@ -128,8 +128,9 @@ async function setPaused(
   const reply = await media.request(isPaused ? 'recording.pause' : 'recording.resume', { recordingId: id })
   if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)
   if (isFailure(reply) && reply.failure === 'not_found') return beingStarted('recording')
+  // Media may have told of its end before the answer.
+  await media.settled()
   return context.transaction(async trx => {
-    // It may have ended since.
     const row = await runningRecording(trx, context, id)
     if (isProblem(row)) return row
     const paused = isPaused ? 1 : 0
