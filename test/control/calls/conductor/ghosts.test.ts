@@ -134,6 +134,22 @@ test('a move into a room that is not answered is not done twice', async () => {
   await world.close()
 })
 
+test('where media cannot say how things are for a moment, it is asked again over the same connection', async () => {
+  const world = await forgetful('leg.dial', false)
+  const { media, control } = world
+  const states: string[] = []
+  media.overrides.set('media.snapshot', () => {
+    states.push(control.client.state)
+    return states.length === 2 ? { failure: 'unavailable', message: 'a thread has died' } : undefined
+  })
+  const { body } = await control.ask('POST /v1/calls', DIAL)
+  await media.until(() => states.length === 4)
+  await control.idle()
+  assert.equal(states, ['ready', 'ready', 'ready', 'ready'])
+  assert.ok((await control.ask(`GET /v1/calls/${body.id}`)).body.ended_reason !== null)
+  await world.close()
+})
+
 test('a room that opens while media is asked how things are, after a move was not answered, goes on', async () => {
   const world = await forgetful('leg.move', false)
   const { media } = world
