@@ -1,13 +1,12 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    assistants: AssistantTable
+    assistants: AssistantRow
   }
 }
 
-export interface AssistantTable extends TenantColumns {
+export interface AssistantRow extends TenantColumns {
   id: string
   name: string
   /** The assistant's flow, so that the users of a flow can be found. */
@@ -17,5 +16,3 @@ export interface AssistantTable extends TenantColumns {
   created: string
   updated: string
 }
-
-export type AssistantRow = Selectable<AssistantTable>

@@ -1,14 +1,13 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    audio_assets: AudioAssetTable
+    audio_assets: AudioAssetRow
   }
 }
 
 /** The audio is the file `audio/<id>.wav` of the data directory. */
-export interface AudioAssetTable extends TenantColumns {
+export interface AudioAssetRow extends TenantColumns {
   id: string
   name: string
   kind: 'prompt' | 'music'
@@ -17,5 +16,3 @@ export interface AudioAssetTable extends TenantColumns {
   text: string
   created: string
 }
-
-export type AudioAssetRow = Selectable<AudioAssetTable>

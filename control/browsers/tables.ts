@@ -1,9 +1,8 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    client_tokens: ClientTokenTable
+    client_tokens: ClientTokenRow
     web_calls: WebCallTable
   }
 }
@@ -19,7 +18,7 @@ export interface WebCallTable extends TenantColumns {
   created: string
 }
 
-export interface ClientTokenTable extends TenantColumns {
+export interface ClientTokenRow extends TenantColumns {
   /** Also the ID of the call that the token opens. */
   id: string
   assistant_id: string | null
@@ -33,5 +32,3 @@ export interface ClientTokenTable extends TenantColumns {
   used_at: string | null
   created: string
 }
-
-export type ClientTokenRow = Selectable<ClientTokenTable>

@@ -1,14 +1,13 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    callbacks: CallbackTable
+    callbacks: CallbackRow
     callback_requests: CallbackRequestTable
   }
 }
 
-export interface CallbackTable extends TenantColumns {
+export interface CallbackRow extends TenantColumns {
   id: string
   phone: string
   /** `phone` while the callback is open, otherwise null. Unique, so that a number has at most one open callback. */
@@ -63,5 +62,3 @@ export type CallbackStatus =
   | 'cancelled'
   | 'expired'
 export type CallbackRoute = 'agent_queue' | 'agent' | 'assistant'
-
-export type CallbackRow = Selectable<CallbackTable>

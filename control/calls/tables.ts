@@ -15,11 +15,11 @@ declare module '../kernel/store/tables.ts' {
   interface Database {
     calls: CallTable
     participants: ParticipantTable
-    media_streams: MediaStreamTable
-    capture_pauses: CapturePauseTable
+    media_streams: MediaStreamRow
+    capture_pauses: CapturePauseRow
     capture_changes: CaptureChangeTable
     recordings: RecordingTable
-    conference_rooms: ConferenceRoomTable
+    conference_rooms: ConferenceRoomRow
     session_states: SessionStateTable
     call_keys: CallKeyTable
     pin_tries: PinTryTable
@@ -182,7 +182,7 @@ export interface ParticipantTable extends TenantColumns {
   created: string
 }
 
-export interface MediaStreamTable extends TenantColumns {
+export interface MediaStreamRow extends TenantColumns {
   id: string
   call_id: string
   mode: StreamMode
@@ -209,7 +209,7 @@ export interface CaptureChangeTable extends TenantColumns {
 }
 
 /** A row exists while the call is paused. */
-export interface CapturePauseTable extends TenantColumns {
+export interface CapturePauseRow extends TenantColumns {
   /** The leg or room by which media identifies it. */
   id: string
   call_id: string
@@ -236,7 +236,7 @@ export interface RecordingTable extends TenantColumns {
   encrypted: Generated<number>
 }
 
-export interface ConferenceRoomTable extends TenantColumns {
+export interface ConferenceRoomRow extends TenantColumns {
   id: string
   name: string
   owner_id: string | null
@@ -257,7 +257,4 @@ export interface ConferenceRoomTable extends TenantColumns {
 export type CallRow = Selectable<CallTable>
 export type SessionStateRow = Selectable<SessionStateTable>
 export type ParticipantRow = Selectable<ParticipantTable>
-export type MediaStreamRow = Selectable<MediaStreamTable>
-export type CapturePauseRow = Selectable<CapturePauseTable>
 export type RecordingRow = Selectable<RecordingTable>
-export type ConferenceRoomRow = Selectable<ConferenceRoomTable>

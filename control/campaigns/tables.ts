@@ -6,13 +6,13 @@ import type { CampaignStatus, ContactStatus } from './states.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    campaigns: CampaignTable
-    campaign_contacts: CampaignContactTable
+    campaigns: CampaignRow
+    campaign_contacts: ContactRow
     campaign_attempts: CampaignAttemptTable
   }
 }
 
-export interface CampaignTable extends TenantColumns {
+export interface CampaignRow extends TenantColumns {
   id: string
   name: string
   status: CampaignStatus
@@ -30,7 +30,7 @@ export interface CampaignTable extends TenantColumns {
   updated: string
 }
 
-export interface CampaignContactTable extends TenantColumns {
+export interface ContactRow extends TenantColumns {
   id: string
   campaign_id: string
   /** E.164; unique in a campaign. */
@@ -84,6 +84,4 @@ export interface CampaignAttemptTable extends TenantColumns {
   forget_at: Generated<string | null>
 }
 
-export type CampaignRow = Selectable<CampaignTable>
-export type ContactRow = Selectable<CampaignContactTable>
 export type AttemptRow = Selectable<CampaignAttemptTable>

@@ -1,4 +1,3 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 /** The purposes of consents. */
@@ -7,11 +6,11 @@ export type Purpose = (typeof PURPOSES)[number]
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    consents: ConsentTable
+    consents: ConsentRow
   }
 }
 
-export interface ConsentTable extends TenantColumns {
+export interface ConsentRow extends TenantColumns {
   id: string
   /** E.164. */
   phone: string
@@ -30,8 +29,6 @@ export interface ConsentTable extends TenantColumns {
   created: string
   updated: string
 }
-
-export type ConsentRow = Selectable<ConsentTable>
 
 /** Evidence of a consent. */
 export interface Evidence {

@@ -4,14 +4,14 @@ import type { MessageType, Path } from './fast/state.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    copilot_profiles: CopilotProfileTable
+    copilot_profiles: CopilotProfileRow
     copilot_sessions: CopilotSessionTable
-    copilot_messages: CopilotMessageTable
-    copilot_inputs: CopilotInputTable
+    copilot_messages: CopilotMessageRow
+    copilot_inputs: CopilotInputRow
   }
 }
 
-export interface CopilotProfileTable extends TenantColumns {
+export interface CopilotProfileRow extends TenantColumns {
   id: string
   name: string
   version: number
@@ -61,7 +61,7 @@ export interface CopilotSessionTable extends TenantColumns {
 }
 
 /** Messages in order. Rows are only added, so that a client that has the last one has them all; only what must be hidden is removed from them. */
-export interface CopilotMessageTable extends TenantColumns {
+export interface CopilotMessageRow extends TenantColumns {
   id: string
   session_id: string
   seq: number
@@ -78,7 +78,7 @@ export interface CopilotMessageTable extends TenantColumns {
 }
 
 /** What was heard and is still to be processed; written in the transaction of the event. */
-export interface CopilotInputTable extends TenantColumns {
+export interface CopilotInputRow extends TenantColumns {
   id: string
   session_id: string
   /** JSON of `HeardInput`, sealed, since it may contain what must not be kept. */
@@ -86,6 +86,3 @@ export interface CopilotInputTable extends TenantColumns {
 }
 
 export type CopilotSessionRow = Selectable<CopilotSessionTable>
-export type CopilotMessageRow = Selectable<CopilotMessageTable>
-export type CopilotInputRow = Selectable<CopilotInputTable>
-export type CopilotProfileRow = Selectable<CopilotProfileTable>

@@ -5,7 +5,7 @@ import type { FlowKind } from './engine/node-type.ts'
 declare module '../kernel/store/tables.ts' {
   interface Database {
     flows: FlowTable
-    flow_versions: FlowVersionTable
+    flow_versions: FlowVersionRow
     flow_simulations: FlowSimulationTable
   }
 }
@@ -28,7 +28,7 @@ export interface FlowTable extends TenantColumns {
   updated: string
 }
 
-export interface FlowVersionTable extends TenantColumns {
+export interface FlowVersionRow extends TenantColumns {
   id: string
   flow_id: string
   version: number
@@ -53,4 +53,3 @@ export interface FlowSimulationTable extends TenantColumns {
 }
 
 export type FlowRow = Selectable<FlowTable>
-export type FlowVersionRow = Selectable<FlowVersionTable>

@@ -1,9 +1,8 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    imports: ImportTable
+    imports: ImportRow
     import_pieces: ImportPieceTable
   }
 }
@@ -11,7 +10,7 @@ declare module '../kernel/store/tables.ts' {
 export const IMPORT_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
 export type ImportStatus = (typeof IMPORT_STATUSES)[number]
 
-export interface ImportTable extends TenantColumns {
+export interface ImportRow extends TenantColumns {
   id: string
   target: string
   target_id: string | null
@@ -47,8 +46,6 @@ export interface ImportPieceTable {
   /** Base64. */
   content: string
 }
-
-export type ImportRow = Selectable<ImportTable>
 
 /** How a file is read. */
 export interface Reading {

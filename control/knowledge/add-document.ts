@@ -5,14 +5,14 @@ import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { count } from '../usage/ledger.ts'
 import type { PassageSearch } from './search.ts'
-import type { KbDocumentTable } from './tables.ts'
+import type { KbDocumentRow } from './tables.ts'
 
 /** Stores a document, its original and its passages, which can be searched from the commit on. */
 export async function addDocument(
   trx: Trx,
   tenant: Tenant,
   search: PassageSearch,
-  document: { row: Omit<Insertable<KbDocumentTable>, keyof TenantColumns>; original: Buffer; passages: string[] },
+  document: { row: Omit<Insertable<KbDocumentRow>, keyof TenantColumns>; original: Buffer; passages: string[] },
 ): Promise<void> {
   const { row, original, passages: texts } = document
   const scoped = forTenant(trx, tenant)

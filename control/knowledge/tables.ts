@@ -1,15 +1,14 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    kb_documents: KbDocumentTable
+    kb_documents: KbDocumentRow
     kb_originals: KbOriginalTable
     kb_passages: KbPassageTable
   }
 }
 
-export interface KbDocumentTable extends TenantColumns {
+export interface KbDocumentRow extends TenantColumns {
   id: string
   name: string
   status: 'ready' | 'failed'
@@ -35,5 +34,3 @@ export interface KbPassageTable extends TenantColumns {
   position: number
   text: string
 }
-
-export type KbDocumentRow = Selectable<KbDocumentTable>

@@ -1,14 +1,13 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    messages: MessageTable
+    messages: MessageRow
   }
 }
 
 /** A text by SIP MESSAGE (RFC 3428). */
-export interface MessageTable extends TenantColumns {
+export interface MessageRow extends TenantColumns {
   id: string
   /** The member whose phone sent it, or in whose name it was sent; null: the organisation. */
   from_user_id: string | null
@@ -24,5 +23,3 @@ export interface MessageTable extends TenantColumns {
   pending: number
   created: string
 }
-
-export type MessageRow = Selectable<MessageTable>

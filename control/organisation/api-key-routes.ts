@@ -1,4 +1,3 @@
-import type { Selectable } from 'kysely'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem, problem } from '../http/errors.ts'
@@ -12,7 +11,7 @@ import { deletedObject, input, nullable, oneOf, timestamp } from '../kernel/sche
 import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import type { ApiKeyTable } from '../kernel/store/tables.ts'
+import type { ApiKeyRow } from '../kernel/store/tables.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { CURRENT_VERSION } from '../kernel/versions/current.ts'
 
@@ -147,5 +146,5 @@ export async function insertApiKey(
   return id
 }
 
-export const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey =>
+export const toApiKey = (row: ApiKeyRow): ApiKey =>
   showRow(apiKeySchema, row, { mode: row.livemode === 1 ? 'live' : 'test' })

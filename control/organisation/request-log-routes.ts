@@ -2,10 +2,10 @@ import Type, { type Static } from 'typebox'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import type { RequestLogRow } from '../http/wire/request-log.ts'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
+import type { RequestLogRow } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 
 export interface RequestLogDeps {

@@ -1,15 +1,14 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    teams: TeamTable
-    users: UserTable
-    invitations: InvitationTable
+    teams: TeamRow
+    users: UserRow
+    invitations: InvitationRow
   }
 }
 
-export interface TeamTable extends TenantColumns {
+export interface TeamRow extends TenantColumns {
   id: string
   name: string
   created: string
@@ -18,7 +17,7 @@ export interface TeamTable extends TenantColumns {
 export type UserRole = 'owner' | 'admin' | 'supervisor' | 'agent'
 export type UserStatus = 'active' | 'deactivated' | 'invited'
 
-export interface UserTable extends TenantColumns {
+export interface UserRow extends TenantColumns {
   id: string
   name: string
   /** In lower case; unique. */
@@ -35,7 +34,7 @@ export interface UserTable extends TenantColumns {
   created: string
 }
 
-export interface InvitationTable extends TenantColumns {
+export interface InvitationRow extends TenantColumns {
   id: string
   user_id: string
   /** SHA-256 of the token in its link, hex. */
@@ -45,7 +44,3 @@ export interface InvitationTable extends TenantColumns {
   expires_at: string
   created: string
 }
-
-export type TeamRow = Selectable<TeamTable>
-export type UserRow = Selectable<UserTable>
-export type InvitationRow = Selectable<InvitationTable>

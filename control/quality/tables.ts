@@ -1,11 +1,10 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    call_summaries: CallSummaryTable
+    call_summaries: CallSummaryRow
     call_marks: CallMarkTable
-    qa_evaluations: QaEvaluationTable
+    qa_evaluations: QaEvaluationRow
     transcript_search: TranscriptSearchTable
     insight_days: InsightDayTable
     insight_tallies: InsightTallyTable
@@ -13,7 +12,7 @@ declare module '../kernel/store/tables.ts' {
 }
 
 /** Results for a call with a transcript. */
-export interface CallSummaryTable extends TenantColumns {
+export interface CallSummaryRow extends TenantColumns {
   /** The call's ID. */
   id: string
   /** When the call was made. */
@@ -41,7 +40,7 @@ export interface CallMarkTable extends TenantColumns {
   call_id: string
 }
 
-export interface QaEvaluationTable extends TenantColumns {
+export interface QaEvaluationRow extends TenantColumns {
   id: string
   call_id: string
   call_at: string
@@ -96,6 +95,3 @@ export interface TranscriptSearchTable {
   call: string
   segment: string
 }
-
-export type CallSummaryRow = Selectable<CallSummaryTable>
-export type QaEvaluationRow = Selectable<QaEvaluationTable>

@@ -4,10 +4,10 @@ import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 declare module '../kernel/store/tables.ts' {
   interface Database {
     agent_statuses: AgentStatusTable
-    queues: QueueTable
-    queue_calls: QueueCallTable
+    queues: QueueRow
+    queue_calls: QueueCallRow
     queue_visits: QueueVisitTable
-    rings: RingTable
+    rings: RingRow
   }
 }
 
@@ -35,7 +35,7 @@ export interface AgentStatusTable extends TenantColumns {
   deviceless_since: string | null
 }
 
-export interface QueueTable extends TenantColumns {
+export interface QueueRow extends TenantColumns {
   id: string
   name: string
   /** JSON of everything else that the API shows. */
@@ -45,7 +45,7 @@ export interface QueueTable extends TenantColumns {
 }
 
 /** A call that waits in a queue. */
-export interface QueueCallTable extends TenantColumns {
+export interface QueueCallRow extends TenantColumns {
   /** The call's ID. */
   id: string
   queue_id: string
@@ -99,7 +99,7 @@ export type RingPurpose =
   | 'referred'
 
 /** A party that is rung, on all devices at once, and then talks. The row is deleted when that is over. */
-export interface RingTable extends TenantColumns {
+export interface RingRow extends TenantColumns {
   id: string
   call_id: string
   /**
@@ -128,7 +128,4 @@ export interface RingTable extends TenantColumns {
   node_id: string
 }
 
-export type RingRow = Selectable<RingTable>
 export type AgentStatusRow = Selectable<AgentStatusTable>
-export type QueueRow = Selectable<QueueTable>
-export type QueueCallRow = Selectable<QueueCallTable>

@@ -1,15 +1,14 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    reports: ReportTable
-    report_runs: ReportRunTable
+    reports: ReportRow
+    report_runs: ReportRunRow
     report_artifacts: ReportArtifactTable
   }
 }
 
-export interface ReportTable extends TenantColumns {
+export interface ReportRow extends TenantColumns {
   id: string
   name: string
   kind: 'calls' | 'queues' | 'agents' | 'topics' | 'summaries' | 'evaluations'
@@ -26,7 +25,7 @@ export interface ReportTable extends TenantColumns {
   created: string
 }
 
-export interface ReportRunTable extends TenantColumns {
+export interface ReportRunRow extends TenantColumns {
   id: string
   report_id: string
   status: 'queued' | 'running' | 'sent' | 'partially_sent' | 'failed' | 'completed'
@@ -54,6 +53,3 @@ export interface ReportArtifactTable extends TenantColumns {
   /** Base64. */
   content: string
 }
-
-export type ReportRow = Selectable<ReportTable>
-export type ReportRunRow = Selectable<ReportRunTable>

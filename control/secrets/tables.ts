@@ -1,13 +1,12 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    secrets: SecretTable
+    secrets: SecretRow
   }
 }
 
-export interface SecretTable extends TenantColumns {
+export interface SecretRow extends TenantColumns {
   id: string
   /** Unique for the tenant. */
   name: string
@@ -22,5 +21,3 @@ export interface SecretTable extends TenantColumns {
   created: string
   updated: string
 }
-
-export type SecretRow = Selectable<SecretTable>

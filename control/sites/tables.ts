@@ -1,14 +1,13 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    sites: SiteTable
+    sites: SiteRow
     site_proofs: SiteProofTable
   }
 }
 
-export interface SiteTable extends TenantColumns {
+export interface SiteRow extends TenantColumns {
   id: string
   name: string
   active: number
@@ -26,5 +25,3 @@ export interface SiteProofTable extends TenantColumns {
   id: string
   expires_at: string
 }
-
-export type SiteRow = Selectable<SiteTable>

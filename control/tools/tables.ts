@@ -1,15 +1,14 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { ToolKind } from './built-in.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    tools: ToolTable
-    tool_versions: ToolVersionTable
+    tools: ToolRow
+    tool_versions: ToolVersionRow
   }
 }
 
-export interface ToolTable extends TenantColumns {
+export interface ToolRow extends TenantColumns {
   id: string
   name: string
   kind: ToolKind
@@ -24,7 +23,7 @@ export interface ToolTable extends TenantColumns {
   updated: string
 }
 
-export interface ToolVersionTable extends TenantColumns {
+export interface ToolVersionRow extends TenantColumns {
   id: string
   tool_id: string
   version: number
@@ -32,6 +31,3 @@ export interface ToolVersionTable extends TenantColumns {
   definition: string
   created: string
 }
-
-export type ToolRow = Selectable<ToolTable>
-export type ToolVersionRow = Selectable<ToolVersionTable>

@@ -18,7 +18,7 @@ declare module '../kernel/store/tables.ts' {
   interface Database {
     do_not_call: DoNotCallTable
     inbound_routes: InboundRouteTable
-    phone_numbers: PhoneNumberTable
+    phone_numbers: PhoneNumberRow
     connections: ConnectionTable
     connection_networks: ConnectionNetworkTable
     call_starts: CallStartTable
@@ -61,7 +61,7 @@ export interface InboundRouteTable extends TenantColumns {
   updated: string
 }
 
-export interface PhoneNumberTable extends TenantColumns {
+export interface PhoneNumberRow extends TenantColumns {
   id: string
   number: string
   connection_id: string | null
@@ -147,6 +147,5 @@ export interface CallStartTable extends TenantColumns {
 }
 
 export type InboundRouteRow = Selectable<InboundRouteTable>
-export type PhoneNumberRow = Selectable<PhoneNumberTable>
 export type ConnectionRow = Selectable<ConnectionTable>
 export type DoNotCallRow = Selectable<DoNotCallTable>

@@ -1,9 +1,8 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    usage_entries: UsageEntryTable
+    usage_entries: UsageEntryRow
   }
 }
 
@@ -39,7 +38,7 @@ export const METERS = {
 export type Meter = keyof typeof METERS
 
 /** One line of the ledger. It is never changed or deleted, even if the metered object is. */
-export interface UsageEntryTable extends TenantColumns {
+export interface UsageEntryRow extends TenantColumns {
   id: string
   meter: Meter
   quantity: number
@@ -48,5 +47,3 @@ export interface UsageEntryTable extends TenantColumns {
   /** The day it belongs to: when the metered object began, ISO-8601 UTC. */
   at: string
 }
-
-export type UsageEntryRow = Selectable<UsageEntryTable>

@@ -1,8 +1,7 @@
-import type { Selectable } from 'kysely'
 import { renderEvent } from '../http/versions/translate.ts'
 import { eventText, toEvent } from '../kernel/events/event.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import type { EventTable } from '../kernel/store/tables.ts'
+import type { EventRow } from '../kernel/store/tables.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Settlement, settle } from './claims.ts'
 import { noteFailure, noteSuccess, signingKeys } from './endpoint-state.ts'
@@ -20,7 +19,7 @@ const KEPT_BODY_CHARACTERS = 1000
  */
 export function deliveryRequest(
   endpoint: WebhookEndpointRow,
-  event: Selectable<EventTable>,
+  event: EventRow,
   parts: { vault: Pick<Vault, 'open'>; now: Date },
 ): PostRequest {
   const version = endpoint.api_version

@@ -1,4 +1,3 @@
-import type { Selectable } from 'kysely'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
@@ -10,7 +9,7 @@ import { kindOfEvent } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
 import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
-import type { EventTable } from '../kernel/store/tables.ts'
+import type { EventRow } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { noSuchType } from './live-events.ts'
 
@@ -21,7 +20,7 @@ const IDS = { kind: 'event', column: 'id' } as const
 /** Shows events in the API version of the request. */
 const shownTo =
   ({ apiVersion }: Context) =>
-  (row: Selectable<EventTable>) =>
+  (row: EventRow) =>
     renderEvent(toEvent(row), apiVersion)
 
 export function eventRoutes(deps: { store: Store }): Route[] {

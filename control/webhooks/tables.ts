@@ -1,15 +1,14 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { Algorithm } from './sign.ts'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
-    webhook_endpoints: WebhookEndpointTable
-    webhook_deliveries: WebhookDeliveryTable
+    webhook_endpoints: WebhookEndpointRow
+    webhook_deliveries: WebhookDeliveryRow
   }
 }
 
-export interface WebhookEndpointTable extends TenantColumns {
+export interface WebhookEndpointRow extends TenantColumns {
   id: string
   url: string
   description: string | null
@@ -35,7 +34,7 @@ export interface WebhookEndpointTable extends TenantColumns {
   updated: string
 }
 
-export interface WebhookDeliveryTable extends TenantColumns {
+export interface WebhookDeliveryRow extends TenantColumns {
   id: string
   endpoint_id: string
   event_id: string
@@ -58,6 +57,3 @@ export interface WebhookDeliveryTable extends TenantColumns {
   created: string
   updated: string
 }
-
-export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
-export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>

@@ -4,10 +4,10 @@ import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 /** Tables of programs (flows and assistants that lead calls) and transcripts. */
 declare module '../../kernel/store/tables.ts' {
   interface Database {
-    call_programs: CallProgramTable
+    call_programs: CallProgramRow
     call_inputs: CallInputTable
-    call_steps: CallStepTable
-    transcripts: TranscriptTable
+    call_steps: CallStepRow
+    transcripts: TranscriptRow
     transcript_segments: TranscriptSegmentTable
   }
 }
@@ -20,7 +20,7 @@ export type ProgramStatus = 'waiting' | 'running' | 'ended'
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
 
 /** At most one per call. */
-export interface CallProgramTable extends TenantColumns {
+export interface CallProgramRow extends TenantColumns {
   /** The call's ID. */
   id: string
   /** The participant it talks with. */
@@ -50,7 +50,7 @@ export interface CallInputTable extends TenantColumns {
 export type StepKind = 'node' | 'turn' | 'action'
 
 /** What a program has done, in a form that may be shown. */
-export interface CallStepTable extends TenantColumns {
+export interface CallStepRow extends TenantColumns {
   id: string
   call_id: string
   kind: StepKind
@@ -61,7 +61,7 @@ export interface CallStepTable extends TenantColumns {
   at: string
 }
 
-export interface TranscriptTable extends TenantColumns {
+export interface TranscriptRow extends TenantColumns {
   /** The call's ID. */
   id: string
   status: 'wanted' | 'running' | 'ready' | 'failed'
@@ -85,7 +85,4 @@ export interface TranscriptSegmentTable extends TenantColumns {
   end_ms: number
 }
 
-export type TranscriptRow = Selectable<TranscriptTable>
 export type TranscriptSegmentRow = Selectable<TranscriptSegmentTable>
-export type CallProgramRow = Selectable<CallProgramTable>
-export type CallStepRow = Selectable<CallStepTable>

@@ -1,14 +1,13 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 
 declare module '../../kernel/store/tables.ts' {
   interface Database {
-    sip_traces: SipTraceTable
+    sip_traces: SipTraceRow
   }
 }
 
 /** The SIP messages of one ended leg. */
-export interface SipTraceTable extends TenantColumns {
+export interface SipTraceRow extends TenantColumns {
   /** ID of the leg, which is also the participant's. */
   id: string
   call_id: string
@@ -17,5 +16,3 @@ export interface SipTraceTable extends TenantColumns {
   /** JSON of `SipLegTrace`, deflated, base64. */
   content: string
 }
-
-export type SipTraceRow = Selectable<SipTraceTable>

@@ -1,10 +1,7 @@
-import type { Selectable } from 'kysely'
 import type { Logger } from 'pino'
 import { insertRows } from '../../kernel/store/compiled.ts'
 import type { Store } from '../../kernel/store/store.ts'
-import type { RequestLogTable } from '../../kernel/store/tables.ts'
-
-export type RequestLogRow = Selectable<RequestLogTable>
+import type { RequestLogRow } from '../../kernel/store/tables.ts'
 
 /** Entries waiting to be written; beyond that the newest is dropped and counted. */
 const MAX_WAITING = 5000

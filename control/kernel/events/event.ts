@@ -1,7 +1,6 @@
-import type { Selectable } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../schema.ts'
-import type { EventTable } from '../store/tables.ts'
+import type { EventRow } from '../store/tables.ts'
 import { eventTypes } from './catalog.ts'
 
 const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
@@ -20,17 +19,17 @@ export const eventSchema = () =>
   })
 
 /** An event as the API and webhooks show it. */
-export const toEvent = (row: Selectable<EventTable>): Static<ReturnType<typeof eventSchema>> => ({
+export const toEvent = (row: EventRow): Static<ReturnType<typeof eventSchema>> => ({
   ...headOf(row),
   data: JSON.parse(row.data),
   request: requestOf(row),
 })
 
 /** The same as JSON text; what the event is about is not parsed for it. */
-export const eventText = (row: Selectable<EventTable>): string =>
+export const eventText = (row: EventRow): string =>
   `${JSON.stringify(headOf(row)).slice(0, -1)},"data":${row.data},"request":${JSON.stringify(requestOf(row))}}`
 
-const headOf = (row: Selectable<EventTable>) => ({
+const headOf = (row: EventRow) => ({
   id: row.id,
   object: 'event' as const,
   type: row.type,
@@ -39,5 +38,5 @@ const headOf = (row: Selectable<EventTable>) => ({
   api_version: row.api_version,
 })
 
-const requestOf = (row: Selectable<EventTable>) =>
+const requestOf = (row: EventRow) =>
   row.request_id === null ? null : { id: row.request_id, idempotency_key: row.idempotency_key }

@@ -1,6 +1,6 @@
-import { PostgresAdapter, type RawBuilder, type Selectable, sql } from 'kysely'
+import { PostgresAdapter, type RawBuilder, sql } from 'kysely'
 import type { Db, Store } from '../store/store.ts'
-import type { EventTable } from '../store/tables.ts'
+import type { EventRow } from '../store/tables.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { EventType } from './catalog.ts'
 
@@ -44,7 +44,7 @@ export async function placeOfEvent(db: Db, tenant: Tenant, id: string): Promise<
 
 export interface PlacedEvent {
   place: EventPlace
-  row: Selectable<EventTable>
+  row: EventRow
 }
 
 /** The next events of a tenant after a position, in order, and the position reached with them. */

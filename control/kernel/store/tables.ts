@@ -8,10 +8,10 @@ import type { TenantColumns } from './tenant-columns.ts'
 export interface Database {
   organisations: OrganisationTable
   partner_organisations: PartnerOrganisationTable
-  api_keys: ApiKeyTable
-  events: EventTable
+  api_keys: ApiKeyRow
+  events: EventRow
   idempotency_keys: IdempotencyKeyTable
-  request_logs: RequestLogTable
+  request_logs: RequestLogRow
   settings: SettingTable
   sunset_notices: SunsetNoticeTable
 }
@@ -64,7 +64,7 @@ export interface PartnerOrganisationTable extends TenantColumns {
 }
 export type PartnerOrganisationRow = Selectable<PartnerOrganisationTable>
 
-export interface ApiKeyTable extends TenantColumns {
+export interface ApiKeyRow extends TenantColumns {
   id: string
   name: string
   /** SHA-256 of the secret, hex. */
@@ -78,7 +78,7 @@ export interface ApiKeyTable extends TenantColumns {
   created: string
 }
 
-export interface EventTable extends TenantColumns {
+export interface EventRow extends TenantColumns {
   id: string
   type: string
   timestamp: string
@@ -118,7 +118,7 @@ export interface SunsetNoticeTable {
 }
 
 /** One request to the API, with its status. */
-export interface RequestLogTable extends TenantColumns {
+export interface RequestLogRow extends TenantColumns {
   /** `Request-Id` of the answer. */
   id: string
   method: string

@@ -10,7 +10,7 @@ declare module '../../kernel/store/tables.ts' {
 export interface DeviceTables {
   browser_sessions: BrowserSessionTable
   browser_guests: BrowserGuestTable
-  sip_credentials: SipCredentialTable
+  sip_credentials: SipCredentialRow
   sip_registrations: SipRegistrationTable
 }
 
@@ -41,7 +41,7 @@ export interface BrowserGuestTable extends TenantColumns {
 }
 
 /** A member's SIP account. The password itself is not stored. */
-export interface SipCredentialTable extends TenantColumns {
+export interface SipCredentialRow extends TenantColumns {
   /** The member's ID. */
   id: string
   /** Unique across all organisations and modes. */
@@ -75,5 +75,4 @@ export interface SipRegistrationTable extends TenantColumns {
 }
 
 export type BrowserSessionRow = Selectable<BrowserSessionTable>
-export type SipCredentialRow = Selectable<SipCredentialTable>
 export type SipRegistrationRow = Selectable<SipRegistrationTable>

@@ -1,14 +1,13 @@
-import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 
 declare module '../../kernel/store/tables.ts' {
   interface Database {
-    call_transfers: CallTransferTable
+    call_transfers: CallTransferRow
   }
 }
 
 /** A transfer by SIP REFER in progress; the row is deleted when it is over. */
-export interface CallTransferTable extends TenantColumns {
+export interface CallTransferRow extends TenantColumns {
   /** Media's ID of the REFER. */
   id: string
   /** Unique: a call has at most one transfer. */
@@ -27,8 +26,6 @@ export interface CallTransferTable extends TenantColumns {
   node_id: string | null
   created: string
 }
-
-export type CallTransferRow = Selectable<CallTransferTable>
 
 /** The decision about a REFER. */
 export type Plan =

@@ -1,17 +1,16 @@
-import type { Kysely, Migration, Selectable } from 'kysely'
+import type { Kysely, Migration } from 'kysely'
 import type { TenantColumns } from '../../../control/kernel/store/tenant-columns.ts'
 
-interface ReminderTable extends TenantColumns {
+export interface ReminderRow extends TenantColumns {
   id: string
   text: string
   created: string
   updated: string
 }
-export type ReminderRow = Selectable<ReminderTable>
 
 declare module '../../../control/kernel/store/tables.ts' {
   interface Database {
-    reminders: ReminderTable
+    reminders: ReminderRow
   }
 }
 
