@@ -88,27 +88,33 @@ export class Admission {
 
   #enter(identity: Identity, now: Date, request: FastifyRequest, reply: FastifyReply): Later {
     request.identity = identity
+    this.#tellVersion(versionOf(request, identity), now, request, reply)
     const refused = playgroundProblem(request, identity) ?? refusal(identity, this.#route)
     if (refused !== null) return sendProblem(request, reply, refused)
     const waitS = isPassedOn(request) ? 0 : this.#waitS(identity)
     return typeof waitS === 'number'
-      ? this.#pass(waitS, identity, now, request, reply)
-      : waitS.then(later => this.#pass(later, identity, now, request, reply))
+      ? this.#pass(waitS, identity, request, reply)
+      : waitS.then(later => this.#pass(later, identity, request, reply))
   }
 
-  #pass(waitS: number, identity: Identity, now: Date, request: FastifyRequest, reply: FastifyReply): Later {
+  /** The version that renders the answer, be it a refusal. */
+  #tellVersion(apiVersion: string, now: Date, request: FastifyRequest, reply: FastifyReply): void {
+    if (!VERSIONS.includes(apiVersion)) return
+    if (apiVersion !== CURRENT_VERSION) reply.header('Service-Version', apiVersion)
+    const deprecation = deprecationAt(this.#deprecationsIn(apiVersion), now)
+    if (deprecation !== null) reply.headers(deprecationHeaders(deprecation, baseUrlOf(request)))
+  }
+
+  #pass(waitS: number, identity: Identity, request: FastifyRequest, reply: FastifyReply): Later {
     if (waitS > 0) {
       return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
     }
     // The version that a key is pinned to may also be gone, after its sunset.
-    const apiVersion = headerText(request.headers['service-version']) ?? identity.apiVersion
+    const apiVersion = versionOf(request, identity)
     if (!VERSIONS.includes(apiVersion)) {
       const message = `There is no version ${apiVersion}; the current one is ${CURRENT_VERSION}.`
       return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
     }
-    if (apiVersion !== CURRENT_VERSION) reply.header('Service-Version', apiVersion)
-    const deprecation = deprecationAt(this.#deprecationsIn(apiVersion), now)
-    if (deprecation !== null) reply.headers(deprecationHeaders(deprecation, baseUrlOf(request)))
     const idempotencyKey = headerText(request.headers['idempotency-key'])
     const { organisationId, livemode, apiKeyId, scopes } = identity
     request.context = { organisationId, livemode, apiKeyId, scopes, apiVersion, requestId: request.id, idempotencyKey }
@@ -134,5 +140,8 @@ const playgroundProblem = ({ headers }: FastifyRequest, { livemode }: Identity):
   livemode && headers['service-playground'] !== undefined
     ? problem('test_key_required', 'The playground takes test keys only.')
     : null
+
+const versionOf = ({ headers }: FastifyRequest, { apiVersion }: Identity): string =>
+  headerText(headers['service-version']) ?? apiVersion
 
 const headerText = (value: string | string[] | undefined): string | null => (value === undefined ? null : String(value))

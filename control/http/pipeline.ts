@@ -16,6 +16,7 @@ import { isRaw, type Route, type Spooled } from './route.ts'
 import { contentProblem } from './wire/content.ts'
 import { knownKeysOf } from './wire/known-keys.ts'
 import { readMultipart, unspool, uploadBodyLimit } from './wire/multipart.ts'
+import { takesIdempotencyKey } from './wire/openapi.ts'
 import { Operation } from './wire/operation.ts'
 import { isPassedOn, type OtherNodes } from './wire/other-nodes.ts'
 import { segmentsOf } from './wire/paths.ts'
@@ -165,9 +166,7 @@ function enter(parts: PipelineParts, operation: Operation, request: FastifyReque
     const refused = contentProblem(request.params) ?? contentProblem(request.query) ?? contentProblem(request.body)
     if (refused !== null) return sendProblem(request, reply, refused)
     const key = request.context?.idempotencyKey ?? null
-    if (key === null || (route.method !== 'POST' && route.method !== 'DELETE')) {
-      return readOlder(operation, request, reply)
-    }
+    if (key === null || !takesIdempotencyKey(route)) return readOlder(operation, request, reply)
     return enterAttempt(parts, route, key, request, reply).then(() =>
       reply.sent ? undefined : readOlder(operation, request, reply),
     )
@@ -249,7 +248,7 @@ async function leaveAttempt(
   await endAttempt(store, attempt, outcome).catch((error: unknown) => {
     log.error({ err: error, requestId: request.id }, 'the answer of a request could not be kept')
   })
-  if (request.method !== 'GET' && request.method !== 'HEAD') await store.durable()
+  await store.durable()
 }
 
 /** A refusal of ours may be retried, and so may an answer that has begun to stream. After an exception the state is unknown. */

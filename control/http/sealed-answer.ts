@@ -1,8 +1,7 @@
-import { stat } from 'node:fs/promises'
 import { plainSize, recordingKey, unsealed } from '../../media/protocol.ts'
 import type { Problem } from './errors.ts'
 import type { RawAnswer } from './route.ts'
-import { downloadAnswer, fileAnswer } from './wire/file-answer.ts'
+import { downloadAnswer, fileAnswer, sizeOf } from './wire/file-answer.ts'
 
 /** A recording's file, or a form of it. If it is encrypted, the requested part is decrypted on its way out. */
 export async function recordingAnswer(
@@ -11,10 +10,7 @@ export async function recordingAnswer(
   range: string | string[] | undefined,
 ): Promise<RawAnswer | Problem | null> {
   if (!encrypted) return fileAnswer(path, contentType, range)
-  const sizeOnDisk = await stat(path).then(
-    file => file.size,
-    () => null,
-  )
+  const sizeOnDisk = await sizeOf(path)
   if (sizeOnDisk === null) return null
   const key = recordingKey(dataDir, id)
   const size = plainSize(sizeOnDisk)

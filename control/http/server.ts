@@ -24,6 +24,9 @@ const CHECK_MS = 5_000
 /** Maximum number of connections from one network without a valid key. */
 const MAX_NEWCOMERS = 200
 
+/** Of a request. */
+const KNOWN_LATER = ['identity', 'operation', 'context', 'attempt', 'spooled', 'failure', 'rawBody'] as const
+
 declare module 'fastify' {
   interface FastifyInstance {
     /** All that is served. */
@@ -44,7 +47,12 @@ export async function createServer(parts: {
   const { requestMs = REQUEST_MS, checkMs = CHECK_MS } = parts
   const app = Fastify({
     requestTimeout: requestMs,
-    http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: checkMs },
+    http: {
+      headersTimeout: Math.min(HEADERS_MS, requestMs),
+      connectionsCheckingInterval: checkMs,
+      // Node would answer it without our envelope.
+      requireHostHeader: false,
+    },
     bodyLimit: MAX_BODY_BYTES,
     exposeHeadRoutes: false,
     genReqId: ({ headers }) => parts.otherNodes?.idOf(headers) ?? newId('request'),
@@ -60,18 +68,15 @@ export async function createServer(parts: {
       ),
   })
   limitNewcomers(app, new Newcomers(MAX_NEWCOMERS, parts.trustedProxies ?? []))
-  app.decorateRequest('identity', null)
-  app.decorateRequest('operation', null)
-  app.decorateRequest('context', null)
-  app.decorateRequest('attempt', null)
-  app.decorateRequest('spooled', null)
-  app.decorateRequest('failure', null)
-  app.decorateRequest('rawBody', null)
+  for (const known of KNOWN_LATER) app.decorateRequest(known, null)
   app.setValidatorCompiler(({ schema }) => compileRequestValidator(schema as object))
   app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)
-    done()
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') sendProblem(request, reply, NO_HOST)
+    else done()
   })
+  // RFC 9110 §10.1.1 allows an unknown expectation to be ignored. Node would answer 417 without the envelope.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   readBodies(app)
   await acceptMultipart(app)
   const outage = new StoreOutage(parts.log)
@@ -121,6 +126,8 @@ const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     // Browsers must not guess another type for clients' content.
     'X-Content-Type-Options': 'nosniff',
   })
+
+const NO_HOST = problem('request_malformed', 'Send the header Host (RFC 9112 §3.2).')
 
 /** The only place where exceptions of the framework become our errors. */
 function translate(error: FastifyError, upload?: Upload): Problem {

@@ -46,11 +46,8 @@ export function serveDocs(app: FastifyInstance, routes: readonly Route[], now: (
     const { version = CURRENT_VERSION } = request.query
     if (typeof version === 'string' && VERSIONS.includes(version))
       return reply.type(JSON_TYPE).send(await print(version))
-    return sendProblem(
-      request,
-      reply,
-      problem('unknown_version', `There is no version ${version}.`, { param: 'version' }),
-    )
+    const unknown = problem('unknown_version', `There is no version ${version}.`, { param: 'version' })
+    return sendProblem(request, reply, unknown)
   })
   app.get('/', async (_request, reply) => reply.redirect('/docs'))
   // Every browser requests one.

@@ -13,16 +13,16 @@ export interface Download {
   read(first?: number, last?: number): Readable
 }
 
+/** [bytes]; null: there is no such file. */
+export const sizeOf = async (path: string): Promise<number | null> => (await stat(path).catch(() => null))?.size ?? null
+
 /** A file, or the part that the `Range` header asks for; null if it does not exist. */
 export async function fileAnswer(
   path: string,
   contentType: string,
   range: string | string[] | undefined,
 ): Promise<RawAnswer | Problem | null> {
-  const size = await stat(path).then(
-    file => file.size,
-    () => null,
-  )
+  const size = await sizeOf(path)
   if (size === null) return null
   const read = (start?: number, end?: number): Readable =>
     createReadStream(path, start === undefined || end === undefined ? {} : { start, end })

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { newId } from '../../kernel/ids.ts'
+import { CURRENT_VERSION } from '../../kernel/versions/current.ts'
 import { ERRORS, envelope, type Problem, problem } from '../errors.ts'
 
 /** Answers what is not HTTP, too long or incomplete, in the form of all other errors: it never becomes a request. Its connection is closed. */
@@ -27,6 +28,8 @@ function answerOf(failure: Problem, { localAddress = '', localPort }: Socket): s
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `Request-Id: ${id}`,
+    `Service-Version: ${CURRENT_VERSION}`,
+    'X-Content-Type-Options: nosniff',
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }

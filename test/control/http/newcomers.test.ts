@@ -48,6 +48,8 @@ test('what is not HTTP, or has too long a header, is told so in the form of all 
     ['GET /v1/calls?to=caf\u00e9 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'request_malformed'],
     ['hello\r\n\r\n', 400, 'request_malformed'],
     [`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
+    ['GET /v1/calls HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'request_malformed'],
+    ['GET /none HTTP/1.1\r\nHost: a\r\nExpect: more\r\nConnection: close\r\n\r\n', 404, 'resource_missing'],
   ] as const) {
     const socket = await dial('127.0.0.2')
     let got = ''
@@ -58,7 +60,8 @@ test('what is not HTTP, or has too long a header, is told so in the form of all 
     assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
     const { error } = JSON.parse(body)
     assert.equal([error.type, error.code, error.param], ['invalid_request_error', code, null])
-    assert.match(head, `Request-Id: ${error.request_id}`)
+    assert.match(head.toLowerCase(), `request-id: ${error.request_id}`)
+    assert.match(head, /^service-version: 2026-11-01\r?$/im, 'every response echoes the version that rendered it')
   }
   await close()
 })

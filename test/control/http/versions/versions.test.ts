@@ -101,6 +101,19 @@ test('requests made with a key get the behaviour of the version that the key is 
   assert.is((await world.live(`GET /v1/callbacks/${body.id}`, undefined, other)).body.phone, '+15550100105')
 })
 
+test('a refusal echoes the version too, and that it is deprecated: no scope, the wrong mode, too many requests', async () => {
+  const narrow = (await world.live('POST /v1/api_keys', { scopes: ['calls:read'] })).body.secret
+  for (const [line, key] of [
+    ['GET /v1/callbacks', narrow],
+    ['POST /v1/test_helpers/events', undefined],
+  ] as const) {
+    const { status, headers } = await world.live(line, undefined, { ...inOld, ...(key && { key }) })
+    assert.equal([status, headers['service-version'], headers.sunset], [403, OLD, 'Wed, 01 Dec 2027 00:00:00 GMT'])
+  }
+  const unknown = await world.live('POST /v1/test_helpers/events', {}, { headers: { 'service-version': '2020-01-01' } })
+  assert.equal([unknown.status, unknown.headers['service-version']], [403, CURRENT_VERSION])
+})
+
 test('a key whose version is gone answers 400 unknown_version until the request chooses one that is there', async () => {
   await world.store.db.updateTable('api_keys').set({ api_version: '2020-01-01' }).execute()
   world.clock.advance(BELIEVED_MS + 1)
