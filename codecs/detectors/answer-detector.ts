@@ -57,7 +57,7 @@ const ms = (frames: number): number => frames * FRAME_MS
 
 /**
  * Tells a person from a machine by the way in which it answers: who says a short word and waits is a person, who goes on is a machine. To be
- * fed with all frames from the answer on, silent ones too. Afterwards it says nothing more.
+ * fed with all frames from the answer on, silent ones too; it judges by them, not by when they come. Afterwards it says nothing more.
  */
 export class AnswerDetector {
   readonly #timings: AnswerTimings
@@ -66,6 +66,8 @@ export class AnswerDetector {
   readonly #tone = new SteadyTone()
   readonly #tones: ToneHeard[] = []
   #frames = 0
+  /** Left out [frames]. */
+  #missing = 0
   /** The greeting: its beginning, voice in it, its words [frames]. */
   #began = -1
   #voiced = 0
@@ -98,6 +100,12 @@ export class AnswerDetector {
     return this.#judge()
   }
 
+  /** Instead of a frame that has not come: nobody knows whether there was a voice. Only the time limit of the whole detection goes on. */
+  leaveOut(): Answer | null {
+    this.#missing++
+    return this.#judgeTime()
+  }
+
   /** The sound so far came from somebody else. */
   #restart(): void {
     this.#began = -1
@@ -126,7 +134,7 @@ export class AnswerDetector {
   }
 
   #judge(): Answer | null {
-    const { initialSilenceMs, greetingMs, afterGreetingSilenceMs, maxWords, totalMs } = this.#timings
+    const { initialSilenceMs, greetingMs, afterGreetingSilenceMs, maxWords } = this.#timings
     if (this.#began >= 0) {
       const words = this.#words + (ms(this.#word) >= this.#timings.minWordMs ? 1 : 0)
       const length = this.#frames - this.#began - this.#silent
@@ -134,7 +142,11 @@ export class AnswerDetector {
       if (words > maxWords) return this.#is('machine', 'many_words')
       if (ms(this.#silent) >= afterGreetingSilenceMs) return this.#is('human', 'short_greeting')
     } else if (ms(this.#waited) >= initialSilenceMs) return this.#is('unknown', 'no_voice')
-    return ms(this.#frames) >= totalMs ? this.#is('unknown', 'undecided') : null
+    return this.#judgeTime()
+  }
+
+  #judgeTime(): Answer | null {
+    return ms(this.#frames + this.#missing) >= this.#timings.totalMs ? this.#is('unknown', 'undecided') : null
   }
 
   #isBeep({ ms: length }: ToneHeard): boolean {
@@ -151,6 +163,6 @@ export class AnswerDetector {
   }
 
   #is(answeredBy: AnsweredBy, cause: Answer['cause']): Answer {
-    return { answeredBy, cause, ms: ms(this.#frames) }
+    return { answeredBy, cause, ms: ms(this.#frames + this.#missing) }
   }
 }

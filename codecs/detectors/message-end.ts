@@ -54,6 +54,16 @@ export class MessageEnd {
       this.#behindBeep = isSound && level > this.#toneDb - QUIET_DB ? -1 : this.#behindBeep + 1
     if (this.#behindBeep >= QUIET_FRAMES) return 'beep'
     if (this.#silent * FRAME_MS >= this.#timings.messageSilenceMs) return 'silence'
-    return this.#frames * FRAME_MS >= this.#timings.messageMs ? 'timeout' : null
+    return this.#isTimeout ? 'timeout' : null
+  }
+
+  /** Instead of a frame that has not come: nobody knows whether there was a voice. Only the time limit goes on. */
+  leaveOut(): 'timeout' | null {
+    this.#frames++
+    return this.#isTimeout ? 'timeout' : null
+  }
+
+  get #isTimeout(): boolean {
+    return this.#frames * FRAME_MS >= this.#timings.messageMs
   }
 }

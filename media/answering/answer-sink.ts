@@ -11,6 +11,12 @@ export interface AnswerHooks {
   ended(by: Events['leg.message_ended']['ended'], ms: number): void
 }
 
+/**
+ * For so long, a leg of which nothing comes stands still, or its network does, and is not silent: a greeting would end there. Longer, it is one that
+ * sends nothing in silence, and does not say so by comfort noise [frames].
+ */
+const MOST_MISSING = 1500 / FRAME_MS
+
 /** Hears what a leg says after its answer until it is known who that is, and of a machine until it can be spoken to. Then it costs nothing. */
 export class AnswerSink implements Sink {
   readonly onPause = 'nothing'
@@ -22,6 +28,8 @@ export class AnswerSink implements Sink {
   #detector: AnswerDetector | null
   #end: MessageEnd | null = null
   #frames = 0
+  /** In a row. */
+  #missing = 0
 
   constructor(spec: AnsweringSpec, voices: VoiceDetector, hooks: AnswerHooks) {
     this.#spec = spec
@@ -35,11 +43,14 @@ export class AnswerSink implements Sink {
     return this.#detector === null && this.#end === null
   }
 
-  write(track: Track, frame: Frame, isComfort = false): void {
+  write(track: Track, frame: Frame, isComfort = false, isMissing = false): void {
     if (track !== 'inbound' || this.isDone) return
     this.#frames++
-    if (this.#detector !== null) this.#answer(this.#detector.write(frame, isComfort))
-    else if (this.#end !== null) this.#ended(this.#end.write(frame, isComfort))
+    this.#missing = isMissing ? this.#missing + 1 : 0
+    const isLeftOut = isMissing && this.#missing <= MOST_MISSING
+    if (this.#detector !== null) {
+      this.#answer(isLeftOut ? this.#detector.leaveOut() : this.#detector.write(frame, isComfort))
+    } else if (this.#end !== null) this.#ended(isLeftOut ? this.#end.leaveOut() : this.#end.write(frame, isComfort))
   }
 
   #answer(answer: Answer | null): void {

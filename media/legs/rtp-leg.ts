@@ -577,6 +577,10 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     return this.#silence?.isOn === true ? this.#silence.isHeard : this.#isResting
   }
 
+  override get isMissing(): boolean {
+    return this.raw === null && this.#listens && this.#fax === null && this.#audio?.jitter.isMissing === true
+  }
+
   override playedUntil(now: number): number {
     const audio = this.#former?.audio ?? this.#audio
     if (audio === null) return now

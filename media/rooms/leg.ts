@@ -334,6 +334,11 @@ export abstract class Leg {
     return false
   }
 
+  /** Nothing was received for this tick, although it was due: the network or the far end stands still. */
+  get isMissing(): boolean {
+    return false
+  }
+
   /** Tones in its audio are keys. */
   protected get isListening(): boolean {
     return this.tones.isListening && !this.isLeftAlone
@@ -405,7 +410,8 @@ export abstract class Leg {
     for (const sink of this.#sinks) {
       if (isCovered && sink.onPause === 'nothing') continue
       const said = sink.hearsPlain === true ? this.plain : this.said
-      sink.write('inbound', isCovered || said === null || this.#isHeardByNone ? SILENCE : said, this.isComfort)
+      const frame = isCovered || said === null || this.#isHeardByNone ? SILENCE : said
+      sink.write('inbound', frame, this.isComfort, this.isMissing)
     }
   }
 

@@ -12,8 +12,11 @@ export interface Sink {
   readonly onPause: 'silence' | 'nothing'
   /** It gets the party's audio as received, because gain and noise suppression are for people. Absent: as others hear it. */
   readonly hearsPlain?: boolean
-  /** @param isComfort true: it is comfort noise in place of a party that has fallen silent, which is no voice */
-  write(track: Track, frame: Frame, isComfort?: boolean): void
+  /**
+   * @param isComfort true: it is comfort noise in place of a party that has fallen silent, which is no voice
+   * @param isMissing true: the frame is silent because nothing came from the party, which may be speaking
+   */
+  write(track: Track, frame: Frame, isComfort?: boolean, isMissing?: boolean): void
   /** The leg or room has ended. Idempotent. */
   close(): void
 }

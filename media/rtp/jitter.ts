@@ -171,6 +171,11 @@ export class JitterBuffer extends JitterCounters {
     return this.#starvedFrames > 0
   }
 
+  /** The stream has begun, nothing of it was there for the last frame, and its sender has not said that it would fall silent. */
+  get isMissing(): boolean {
+    return this.#started && !this.#quiet && this.#starvedFrames > 0
+  }
+
   /** The next audio continues the last, although something was concealed in between: it came late. */
   get isBack(): boolean {
     return this.#isBack

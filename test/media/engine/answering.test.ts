@@ -90,4 +90,93 @@ test('comfort noise behind a greeting is the silence that ends it', async () => 
   rmSync(dataDir, { recursive: true })
 })
 
+/** What a sender does for so many ticks that is heard by nobody. */
+type Stall = (engine: TestEngine, farEnd: FarEnd, ticks: number) => void
+
+const STALLS: Record<string, Stall> = {
+  'the far end stands still, and its timestamps with it': (engine, _farEnd, ticks) => engine.run(ticks),
+  'the network loses all packets': (engine, { speaker }, ticks) => {
+    speaker.skip(ticks)
+    engine.run(ticks)
+  },
+  'the network holds all packets up, and they come at once': (engine, { speaker }, ticks) => {
+    const came = engine.now
+    engine.run(ticks)
+    for (let i = 0; i < ticks; i++) speaker.speak(prompt('announcement').subarray(i * 160, (i + 1) * 160), came)
+  },
+}
+
+/** What is told of a leg that speaks, of which nothing comes for so long [ticks], and that goes on. */
+async function detectedOf(stall: Stall, ticks: number, before: Int16Array, after: Int16Array, silentTicks: number) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-answering-'))
+  const engine = new TestEngine(dataDir)
+  const capture = { recordingId: null, transcript: null, answering: ANSWERING }
+  const farEnd = await engine.join('part_1', { roomId: 'call_1', capture })
+  engine.say(farEnd, before)
+  stall(engine, farEnd, ticks)
+  engine.say(farEnd, after, silentTicks)
+  const [answer] = engine.of('leg.answered_by')
+  const [message] = engine.of('leg.message_ended')
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+  return { answer, message }
+}
+
+test('a greeting of which nothing comes for a second is not over: what was not received is no silence', async () => {
+  const greeting = prompt('announcement')
+  for (const [name, stall] of Object.entries(STALLS)) {
+    const { answer } = await detectedOf(stall, 50, greeting.subarray(0, 12_000), greeting.subarray(12_000, 28_000), 0)
+    assert.equal([answer?.answeredBy, answer?.cause], ['machine', 'long_greeting'], name)
+    assert.ok(answer!.ms > 3000 && answer!.ms < 4000, `${answer!.ms} ms since the answer: ${name}`)
+  }
+})
+
+test('nor is that of a machine whose beep is waited for, and a beep of which a part does not come ends once', async () => {
+  const greeting = prompt('announcement')
+  const beep = renderTone({ segments: [{ hz: [1000], ms: 400 }] }, 8000)
+  const rest = Int16Array.from([...greeting.subarray(24_000, 28_000), ...beep])
+  for (const [name, stall] of Object.entries(STALLS)) {
+    const { message } = await detectedOf(stall, 70, greeting.subarray(0, 24_000), rest, 15)
+    assert.is(message?.ended, 'beep', name)
+  }
+  const begun = Int16Array.from([...greeting.subarray(0, 28_000), ...beep.subarray(0, 1600)])
+  const { message } = await detectedOf(
+    STALLS['the far end stands still, and its timestamps with it']!,
+    40,
+    begun,
+    beep,
+    15,
+  )
+  assert.is(message?.ended, 'beep')
+  assert.ok(message!.ms > (28_000 + 1600 + 3200) / 8 + 800, `${message!.ms} ms`)
+})
+
+test('a person whose phone sends nothing in silence, and no comfort noise, is one when nothing has come for much longer', async () => {
+  const { answer } = await detectedOf(
+    engine => engine.run(150),
+    0,
+    prompt('announcement').subarray(0, 7200),
+    new Int16Array(0),
+    0,
+  )
+  assert.equal([answer?.answeredBy, answer?.cause], ['human', 'short_greeting'])
+  assert.ok(answer!.ms > 900 + 2200 && answer!.ms < 900 + 2500, `${answer!.ms} ms`)
+})
+
+test('a leg of which little comes is unknown when the whole time is over', async () => {
+  const { answer } = await detectedOf(
+    (engine, { speaker }) => {
+      for (let i = 0; i < 10; i++) {
+        engine.run(50)
+        speaker.speak(prompt('announcement').subarray(4000, 4160), engine.now)
+      }
+    },
+    0,
+    new Int16Array(160),
+    new Int16Array(0),
+    0,
+  )
+  assert.equal(answer, { legId: 'part_1', answeredBy: 'unknown', cause: 'undecided', ms: 6000 })
+})
+
 test.run()

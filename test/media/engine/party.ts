@@ -60,6 +60,14 @@ export class Speaker {
     this.#send(0, LEG_SAMPLES, undefined, now)
   }
 
+  /** So many frames get lost on their way. */
+  skip(frames: number): void {
+    for (let i = 0; i < frames; i++) {
+      this.#sender.write(0, LEG_SAMPLES)
+      this.#sender.advance(LEG_SAMPLES)
+    }
+  }
+
   /** Falls silent: sends one packet of comfort noise at minus `level` dBov (RFC 3389). */
   rest(level: number, now: number): void {
     this.#sender.packet[12] = level
