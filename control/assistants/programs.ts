@@ -91,7 +91,7 @@ export class LivePrograms {
     await scoped.delete('call_programs').where('id', '=', callId).execute()
     await insertProgram(trx, tenant, { callId, legId }, target, at)
     const state = 'mailbox' in target ? this.#parts.vault.seal(JSON.stringify(target), callId) : null
-    await scoped.update('call_programs').set({ state }).where('id', '=', callId).execute()
+    await scoped.change('call_programs', callId, { state })
     await writeLeg(trx, tenant, legId, { step: 'program' })
     const leg = await scoped.find('participants', legId)
     const row = await scoped.find('call_programs', callId)

@@ -9,7 +9,7 @@ import { type Exists, listReferences, referenceProblem, type UsesOf } from '../h
 import type { Route } from '../http/route.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
@@ -117,10 +117,7 @@ const settings = {
 const settingsSchema = Type.Object(settings)
 type Settings = Static<typeof settingsSchema>
 
-export const assistantSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('assistant'),
-  livemode: Type.Boolean(),
+export const assistantSchema = apiObject('assistant', {
   name: Type.String(),
   ...settings,
   created: timestamp(),
@@ -214,7 +211,7 @@ const change =
       const refused = (await refusal(deps, trx, context, sent)) ?? (await toolNamesProblem(trx, context, chosen))
       if (refused !== null) return refused
       const changed = { name: name ?? row.name, ...columns(chosen), updated: deps.now().toISOString() }
-      await forTenant(trx, context).update('assistants').set(changed).where('id', '=', id).execute()
+      await forTenant(trx, context).change('assistants', id, changed)
       return toAssistant({ ...row, ...changed })
     })
   }

@@ -1,13 +1,10 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { VoicemailRow } from './voicemail/tables.ts'
 
 /** A message that a caller left; its audio is `GET /voicemails/{id}/content`. */
-export const voicemailSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('voicemail'),
-  livemode: Type.Boolean(),
+export const voicemailSchema = apiObject('voicemail', {
   call_id: Type.String(),
   queue_id: nullable(Type.String()),
   user_id: nullable(Type.String()),

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type UsesOf, usedProblem } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -61,28 +61,22 @@ export async function createAsset(
   return answer
 }
 
-export async function changeAsset(
-  { store }: AudioAssetDeps,
+export const changeAsset = (
   context: Context,
   id: string,
   body: Static<typeof changeBody>,
-): Promise<AudioAsset | Problem> {
-  return store.transaction(async trx => {
-    const assets = forTenant(trx, context)
-    if (Object.keys(body).length > 0) await assets.update('audio_assets').set(body).where('id', '=', id).execute()
-    const row = await assets.find('audio_assets', id)
-    return row === undefined ? missing('audio_asset', id) : toAudioAsset(row)
+): Promise<AudioAsset | Problem> =>
+  context.withRow('audio_assets', 'audio_asset', id, async (trx, row) => {
+    if (Object.keys(body).length > 0) await forTenant(trx, context).change('audio_assets', id, body)
+    return toAudioAsset({ ...row, ...body })
   })
-}
 
 /** The row is deleted first: if the process dies in between, only a file without a row remains, which is swept later. */
 export async function deleteAsset({ dataDir, now, usesOf }: AudioAssetDeps, context: Context, id: string) {
-  const answer = await context.transaction(async trx => {
-    const assets = forTenant(trx, context)
-    if ((await assets.find('audio_assets', id)) === undefined) return missing('audio_asset', id)
+  const answer = await context.withRow('audio_assets', 'audio_asset', id, async trx => {
     const used = usedProblem('audio asset', await usesOf(trx, context, id))
     if (used !== null) return used
-    await assets.delete('audio_assets').where('id', '=', id).execute()
+    await forTenant(trx, context).delete('audio_assets').where('id', '=', id).execute()
     await release(trx, context, id, now().toISOString())
     return { object: 'audio_asset' as const, id, deleted: true as const, livemode: context.livemode }
   })

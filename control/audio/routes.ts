@@ -69,7 +69,7 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
       description: 'The audio cannot be replaced; upload a new asset.',
       scope: 'audio:write',
       body: changeBody,
-      handler: (context, { params, body }) => changeAsset(deps, context, params.id, body),
+      handler: (context, { params, body }) => changeAsset(context, params.id, body),
     }),
     route({
       ...common,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { AudioAssetRow } from './tables.ts'
 
@@ -8,10 +8,7 @@ export const MAX_UPLOAD_BYTES = 20 * 1024 * 1024
 const KINDS = oneOf(['prompt', 'music'], { description: 'prompt: IVR or flow prompt; music: queue hold music.' })
 
 /** Specification, "AudioAsset". */
-export const audioAssetSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('audio_asset'),
-  livemode: Type.Boolean(),
+export const audioAssetSchema = apiObject('audio_asset', {
   name: Type.String(),
   kind: KINDS,
   sample_rate: Type.Integer({ description: 'Of the stored mono PCM16, at most 16000 [Hz].' }),

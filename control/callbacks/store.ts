@@ -50,7 +50,7 @@ export async function saveCallback(
   change: Partial<CallbackRow> & { updated: string },
   event?: { type: EventType; previousAttributes: object; request?: Cause },
 ): Promise<CallbackRow> {
-  await forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('callbacks', row.id, change)
   const changed = { ...row, ...change }
   if (event !== undefined) await appendEvent(trx, tenant, { ...event, at: change.updated, object: toCallback(changed) })
   return changed

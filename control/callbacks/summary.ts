@@ -51,7 +51,7 @@ export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandl
       const callback = await callbackOfOrigin(trx, tenant, callId)
       if (callback !== undefined) {
         const change = { summary: shortened(summary), updated: now().toISOString() }
-        await forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', callback.id).execute()
+        await forTenant(trx, tenant).change('callbacks', callback.id, change)
       }
       await finish(trx)
     })

@@ -39,5 +39,5 @@ export const onCallTold = only(
 export async function forgetSummary(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   const callback = await callbackOfOrigin(trx, tenant, callId)
   if (callback === undefined) return
-  await forTenant(trx, tenant).update('callbacks').set({ summary: null }).where('id', '=', callback.id).execute()
+  await forTenant(trx, tenant).change('callbacks', callback.id, { summary: null })
 }

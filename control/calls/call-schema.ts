@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Quality } from '../../media/protocol.ts'
-import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { type CallIdentity, callIdentity, type RedirectedFrom, redirectedFrom } from '../trunks/caller-identity.ts'
 import { ANSWERED_BY, answeringSchema, shownAnswering } from './answering/schema.ts'
 import { cause, toCause } from './cause-schema.ts'
@@ -65,10 +65,7 @@ export const callQualitySchema = Type.Object({
 
 export type CallQuality = Static<typeof callQualitySchema>
 
-export const callSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('call'),
-  livemode: Type.Boolean(),
+export const callSchema = apiObject('call', {
   kind: Type.String({ description: 'party, or conference for the session of a conference room.' }),
   status: Type.String({ description: CALL_STATUSES.join(', ') }),
   direction: Type.String({ description: 'inbound, outbound' }),

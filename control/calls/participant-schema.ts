@@ -1,15 +1,12 @@
 import Type, { type Static } from 'typebox'
 import type { LegAudio } from '../../media/protocol.ts'
-import { nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
 import { cause, toCause } from './cause-schema.ts'
 import { participantAudio, toAudio } from './sound/audio-schema.ts'
 import { STEPS } from './steps/table.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
-export const participantSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('participant'),
-  livemode: Type.Boolean(),
+export const participantSchema = apiObject('participant', {
   call_id: Type.String({ description: 'The call of this phone alone.' }),
   session_call_id: nullable(Type.String({ description: 'The conference session where it is or was.' })),
   room_id: nullable(Type.String()),

@@ -257,7 +257,7 @@ export async function endSession(
   const durationMs = end.durationMs ?? (end.isPast ? null : lastedMs(trx, session, at))
   const duration_ms = durationOf({ ...session, duration_ms: durationMs }, at)
   const change = { status: 'completed' as const, ended_reason: reason, ended_at: at, duration_ms }
-  await forTenant(trx, tenant).update('calls').set(change).where('id', '=', session.id).execute()
+  await forTenant(trx, tenant).change('calls', session.id, change)
   await countEnd(trx, tenant, { ...session, ...change })
   const object = toCall({ ...session, ...change }, await legsOf(trx, session))
   await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id })
@@ -306,7 +306,7 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
   if (row.ended_reason !== null) return
   const tenant = tenantOf(row)
   const change = { ...progressOf(now), ended_reason: now.endedReason, ended_detail: now.endedDetail ?? null }
-  await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('media_streams', row.id, change)
   await countStreamEnd(trx, tenant, { ...row, ...change })
   // A return from `stalled` or `reconnecting` is not a second start, and has no event.
   const isStart = now.status === 'streaming' && row.status !== 'connecting'

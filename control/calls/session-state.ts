@@ -52,5 +52,5 @@ async function save(
       active_speaker: null,
       ...change,
     })
-  } else await scoped.update('session_states').set(change).where('id', '=', session.id).execute()
+  } else await scoped.change('session_states', session.id, change)
 }

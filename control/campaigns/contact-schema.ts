@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { ANSWERED_BY } from '../calls/answering/schema.ts'
 import { listParameters } from '../http/list.ts'
-import { filterText, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, filterText, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { ATTEMPT_RESULTS } from './outcomes.ts'
 import { CONTACT_STATUSES } from './states.ts'
@@ -23,10 +23,7 @@ const ownMetadata = {
   description: "Up to 48 pairs of your own. The contact's calls get them too.",
 }
 
-export const contactSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('campaign_contact'),
-  livemode: Type.Boolean(),
+export const contactSchema = apiObject('campaign_contact', {
   campaign_id: Type.String(),
   phone: Type.String({ description: 'E.164.' }),
   name,
@@ -96,10 +93,7 @@ export const contactParams = Type.Object({
 
 export const toContact = (row: ContactRow): CampaignContact => showRow(contactSchema, row)
 
-export const attemptSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('campaign_attempt'),
-  livemode: Type.Boolean(),
+export const attemptSchema = apiObject('campaign_attempt', {
   campaign_id: Type.String(),
   contact_id: Type.String(),
   phone: Type.String({

@@ -1,7 +1,16 @@
 import Type, { type Static } from 'typebox'
 import { PURPOSES } from '../consents/tables.ts'
 import { listParameters } from '../http/list.ts'
-import { input, metadata, metadataChange, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import {
+  apiObject,
+  input,
+  metadata,
+  metadataChange,
+  nullable,
+  oneOf,
+  partialInput,
+  timestamp,
+} from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { businessHours } from '../organisation/hours-schema.ts'
 import { campaignAnswering, campaignAnsweringInput } from './answering.ts'
@@ -111,10 +120,7 @@ export const DEFAULT_SETTINGS: CampaignSettings = {
   caps: { per_number_per_day: 3, per_number_per_week: null, per_day: null },
 }
 
-export const campaignSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('campaign'),
-  livemode: Type.Boolean(),
+export const campaignSchema = apiObject('campaign', {
   name,
   status: oneOf([...CAMPAIGN_STATUSES]),
   ...settings,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { type ConsentRow, PURPOSES } from './tables.ts'
 
@@ -14,10 +14,7 @@ const text = Type.String({ maxLength: 2000, description: 'The words of the conse
 const url = Type.String({ maxLength: 2000, description: 'Address of the form or the document.' })
 const offset = Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'Time in the call [ms].' })
 
-export const consentSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('consent'),
-  livemode: Type.Boolean(),
+export const consentSchema = apiObject('consent', {
   phone: Type.String({ description: 'Number of the person who consents, E.164.' }),
   purpose,
   status: oneOf([...STATUSES], {

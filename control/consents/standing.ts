@@ -69,7 +69,7 @@ export async function revokeConsent(
   { at, reason, callId, request }: { at: string; reason: string; callId: string | null; request?: Cause },
 ): Promise<ConsentRow> {
   const change = { standing: null, revoked_at: at, revoked_reason: reason, revoked_call_id: callId, updated: at }
-  await forTenant(trx, tenant).update('consents').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('consents', row.id, change)
   const revoked = { ...row, ...change }
   await appendEvent(trx, tenant, {
     type: 'consent.revoked',

@@ -109,7 +109,7 @@ const change =
       const next = { name: name ?? row.name, ...columns(settings) }
       if (next.name === row.name && next.settings === row.settings) return toProfile(row)
       const changed = { ...next, version: row.version + 1, updated: deps.now().toISOString() }
-      await forTenant(trx, context).update('copilot_profiles').set(changed).where('id', '=', id).execute()
+      await forTenant(trx, context).change('copilot_profiles', id, changed)
       return toProfile({ ...row, ...changed })
     })
   }

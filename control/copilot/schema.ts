@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { criterionSchema } from '../organisation/rubric.ts'
 
 /** Fields of list items have defaults, so that stored items are complete: lists are replaced, never merged. */
@@ -154,10 +154,7 @@ export const settingsSchema = Type.Object(settings)
 export type ProfileSettings = Static<typeof settingsSchema>
 
 /** Specification, "CopilotProfile". */
-export const copilotProfileSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('copilot_profile'),
-  livemode: Type.Boolean(),
+export const copilotProfileSchema = apiObject('copilot_profile', {
   name: Type.String(),
   version: Type.Integer({ description: 'Incremented by every change.' }),
   template_id: nullable(Type.String({ description: 'Template that it was created from.' })),

@@ -39,7 +39,7 @@ function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Pr
     if (refused !== null) return refused
     const at = deps.now().toISOString()
     const change = { status: move.status(row), updated: at }
-    await flows.update('flows').set(change).where('id', '=', id).execute()
+    await flows.change('flows', id, change)
     const object = await shown(deps, trx, context, { ...row, ...change })
     const previousAttributes = { status: row.status }
     await appendEvent(trx, context, { type: move.type, at, object, previousAttributes, request: context })

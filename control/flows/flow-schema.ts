@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { captureFields } from '../capture-settings/settings.ts'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { flowKind, graphSchema } from './engine/graph.ts'
 
 const flowFields = {
@@ -26,10 +26,7 @@ export const flowSchema = Type.Object(flowFields)
 /** A flow with the graph of its draft. */
 export const flowWithGraphSchema = Type.Object({ ...flowFields, graph: graphSchema }, { title: 'FlowWithGraph' })
 
-export const flowVersionSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('flow_version'),
-  livemode: Type.Boolean(),
+export const flowVersionSchema = apiObject('flow_version', {
   flow_id: Type.String(),
   version: Type.Integer(),
   node_count: Type.Integer(),

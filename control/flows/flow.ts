@@ -4,7 +4,7 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { type UsesOf, usedProblem } from '../http/references.ts'
+import type { UsesOf } from '../http/references.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
@@ -146,12 +146,9 @@ export async function changeFlow(
 ): Promise<FlowObject | Problem> {
   const unfit = await deps.streamsProblem(body.streams)
   if (unfit !== null) return unfit
-  return deps.store.transaction(async trx => {
-    const flows = forTenant(trx, context)
-    const row = await flows.find('flows', id)
-    if (row === undefined) return missing('flow', id)
+  return context.withRow('flows', 'flow', id, async (trx, row) => {
     const change = { capture: changedCapture(row.capture, body), updated: deps.now().toISOString() }
-    await flows.update('flows').set(change).where('id', '=', id).execute()
+    await forTenant(trx, context).change('flows', id, change)
     return shown(deps, trx, context, { ...row, ...change })
   })
 }
@@ -259,19 +256,6 @@ export async function duplicateFlow(
     })
     await flows.insert('flows', row)
     return toFlow(row, null)
-  })
-}
-
-export async function deleteFlow({ usesOf }: FlowDeps, context: Context, id: string) {
-  return context.transaction(async trx => {
-    const flows = forTenant(trx, context)
-    if ((await flows.find('flows', id)) === undefined) return missing('flow', id)
-    const used = usedProblem('flow', await usesOf(trx, context, id))
-    if (used !== null) return used
-    await flows.delete('flow_simulations').where('flow_id', '=', id).execute()
-    await flows.delete('flow_versions').where('flow_id', '=', id).execute()
-    await flows.delete('flows').where('id', '=', id).execute()
-    return { object: 'flow' as const, id, deleted: true as const, livemode: context.livemode }
   })
 }
 

@@ -1,14 +1,13 @@
 import { isProblem, missing } from '../http/errors.ts'
 import { listOf, listQuery, page, pageOf } from '../http/list.ts'
+import { deleteRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { EVENT_STREAM } from '../http/wire/event-stream.ts'
-import { deletedObject } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { archiveFlow, unarchiveFlow } from './archive.ts'
 import {
   changeFlow,
   createFlow,
-  deleteFlow,
   duplicateFlow,
   getFlow,
   publishFlow,
@@ -48,7 +47,7 @@ export function flowRoutes(deps: SimulateDeps): Route[] {
 }
 
 function flowOperations(deps: SimulateDeps): Route[] {
-  const { store, assistantsOf } = deps
+  const { store, assistantsOf, usesOf } = deps
   return [
     route({
       ...write,
@@ -107,16 +106,21 @@ function flowOperations(deps: SimulateDeps): Route[] {
       status: 201,
       handler: (context, { params, body }) => duplicateFlow(deps, context, params.id, body),
     }),
-    route({
-      ...write,
-      method: 'DELETE',
-      path: '/flows/:id',
-      id: 'deleteFlow',
+    {
+      ...deleteRoute(
+        { table: 'flows', object: 'flow', path: '/flows', area: 'flows', tag: 'Flows' },
+        {
+          description: '409 while an assistant or a copilot profile uses it; `details.used_by` lists them.',
+          usesOf,
+          before: async (trx, context, { id }) => {
+            await forTenant(trx, context).delete('flow_simulations').where('flow_id', '=', id).execute()
+            await forTenant(trx, context).delete('flow_versions').where('flow_id', '=', id).execute()
+            return null
+          },
+        },
+      ),
       summary: 'Delete a flow and its versions',
-      description: '409 while an assistant or a copilot profile uses it; `details.used_by` lists them.',
-      reply: deletedObject('flow'),
-      handler: (context, { params }) => deleteFlow(deps, context, params.id),
-    }),
+    },
   ]
 }
 

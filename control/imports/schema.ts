@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { ENCODINGS } from './read.ts'
 import { IMPORT_STATUSES, type ImportRow, type Reading } from './tables.ts'
@@ -15,10 +15,7 @@ const country = Type.String({ pattern: '^[A-Z]{2}$', description: 'Country of lo
 const format = oneOf(['csv', 'ndjson'])
 const encoding = oneOf([...ENCODINGS])
 
-export const importSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('import'),
-  livemode: Type.Boolean(),
+export const importSchema = apiObject('import', {
   target: Type.String({ description: 'What rows become.' }),
   target_id: nullable(Type.String()),
   status: oneOf([...IMPORT_STATUSES]),

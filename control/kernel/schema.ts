@@ -39,6 +39,10 @@ export const partialInput = <T extends Type.TProperties>(properties: T) => {
   return input(Object.fromEntries(all) as { [K in keyof T]: Type.TOptional<T[K]> })
 }
 
+/** An object of the API: its ID, what it is, its mode, and its other fields. */
+export const apiObject = <const Kind extends string, T extends Type.TProperties>(object: Kind, properties: T) =>
+  Type.Object({ id: Type.String(), object: Type.Literal(object), livemode: Type.Boolean(), ...properties })
+
 /** `{id}` of the path. */
 export const idParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
 

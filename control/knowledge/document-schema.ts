@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { KbDocumentRow } from './tables.ts'
 
-export const kbDocumentSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('kb_document'),
-  livemode: Type.Boolean(),
+export const kbDocumentSchema = apiObject('kb_document', {
   name: Type.String(),
   status: oneOf(['ready', 'failed']),
   error: nullable(Type.String({ description: 'Why it failed: `not_text`, `empty`.' })),

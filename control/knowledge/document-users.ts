@@ -22,7 +22,7 @@ export async function forgetDocument(trx: Trx, tenant: Tenant, id: string, at: s
   for (const { id: assistantId, settings } of assistants) {
     const left = without(settings, id)
     if (left === null) continue
-    await scoped.update('assistants').set({ settings: left, updated: at }).where('id', '=', assistantId).execute()
+    await scoped.change('assistants', assistantId, { settings: left, updated: at })
   }
   const profiles = await scoped
     .select('copilot_profiles')
@@ -33,7 +33,7 @@ export async function forgetDocument(trx: Trx, tenant: Tenant, id: string, at: s
     const left = without(settings, id)
     if (left === null) continue
     const change = { settings: left, version: version + 1, updated: at }
-    await scoped.update('copilot_profiles').set(change).where('id', '=', profileId).execute()
+    await scoped.change('copilot_profiles', profileId, change)
   }
 }
 

@@ -75,7 +75,7 @@ async function settle(
   at: string,
 ): Promise<void> {
   const tenant: Tenant = tenantOf(row)
-  await forTenant(trx, tenant).update('messages').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('messages', row.id, change)
   await appendEvent(trx, tenant, { type: `message.${change.status}`, at, object: toMessage({ ...row, ...change }) })
 }
 

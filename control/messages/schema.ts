@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { MessageRow } from './tables.ts'
 
@@ -7,10 +7,7 @@ import type { MessageRow } from './tables.ts'
 const MAX_TEXT = 1000
 export const MAX_TEXT_BYTES = 1300
 
-export const messageSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('message'),
-  livemode: Type.Boolean(),
+export const messageSchema = apiObject('message', {
   direction: oneOf(['inbound', 'outbound']),
   from_user_id: nullable(
     Type.String({

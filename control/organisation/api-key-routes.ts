@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, type Problem, problem } from '../http/errors.ts'
 import { listOf, listQuery, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
 import { endStreams } from '../http/wire/open-streams.ts'
 import { newId } from '../kernel/ids.ts'
-import { deletedObject, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, deletedObject, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -15,10 +15,7 @@ import type { ApiKeyRow } from '../kernel/store/tables.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { CURRENT_VERSION } from '../kernel/versions/current.ts'
 
-export const apiKeySchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('api_key'),
-  livemode: Type.Boolean(),
+export const apiKeySchema = apiObject('api_key', {
   name: Type.String(),
   scopes: nullable(Type.Array(Type.String(), { description: 'Null: all scopes.' })),
   mode: Type.String({ enum: ['live', 'test'] }),
@@ -98,15 +95,13 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       scope: 'keys:write',
       reply: deletedObject('api_key'),
       errors: [409],
-      handler: (context, { params }) =>
-        context.transaction(async trx => {
-          const keys = forTenant(trx, context)
-          if ((await keys.find('api_keys', params.id)) === undefined) return missing('api_key', params.id)
-          if (params.id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
-          await keys.delete('api_keys').where('id', '=', params.id).execute()
-          revokeWith(trx, store, params.id)
-          await endStreams(trx, [params.id])
-          return { object: 'api_key', id: params.id, deleted: true as const, livemode: context.livemode }
+      handler: (context, { params: { id } }) =>
+        context.withRow('api_keys', 'api_key', id, async trx => {
+          if (id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
+          await forTenant(trx, context).delete('api_keys').where('id', '=', id).execute()
+          revokeWith(trx, store, id)
+          await endStreams(trx, [id])
+          return { object: 'api_key', id, deleted: true as const, livemode: context.livemode }
         }),
     }),
   ]

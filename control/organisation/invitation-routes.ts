@@ -7,7 +7,7 @@ import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import { queueMail } from '../kernel/mail/job.ts'
-import { input, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, oneOf, timestamp } from '../kernel/schema.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
@@ -31,10 +31,7 @@ const INVITATION_DAYS = 14
 const DAY_MS = 24 * 60 * 60 * 1000
 const PREFIX = 'invite'
 
-const invitationSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('invitation'),
-  livemode: Type.Boolean(),
+const invitationSchema = apiObject('invitation', {
   user_id: Type.String({ description: 'The member that the invitation created, with status `invited`.' }),
   email: Type.String(),
   role: userRole,
@@ -179,7 +176,7 @@ const revoke = (deps: InvitationDeps, context: Context, id: string) =>
     if (user.status !== 'invited') return notInvited(user)
     await setStatus(trx, context, user, 'deactivated')
     const change = { revoked_at: deps.now().toISOString(), token_hash: null }
-    await forTenant(trx, context).update('invitations').set(change).where('id', '=', id).execute()
+    await forTenant(trx, context).change('invitations', id, change)
     await cancel(trx, 'mail', id)
     return toInvitation({ ...invitation, ...change }, { ...user, status: 'deactivated' }, deps.now())
   })
@@ -187,7 +184,7 @@ const revoke = (deps: InvitationDeps, context: Context, id: string) =>
 const notInvited = (user: UserRow): Problem => conflict('not_invited', `The member ${user.id} is ${user.status}.`)
 
 const setStatus = (trx: Trx, tenant: Tenant, user: UserRow, status: UserRow['status']) =>
-  forTenant(trx, tenant).update('users').set({ status }).where('id', '=', user.id).execute()
+  forTenant(trx, tenant).change('users', user.id, { status })
 
 async function find(db: Db, tenant: Tenant, id: string): Promise<{ invitation: InvitationRow; user: UserRow } | null> {
   const scoped = forTenant(db, tenant)

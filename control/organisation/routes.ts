@@ -6,7 +6,7 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
@@ -68,10 +68,7 @@ const requireConsent = Type.Array(oneOf(['call', 'record']), {
     'What requires a valid consent (`/consents`). `call`: POST /calls and campaigns to a number. `record`: recordings, transcripts and streams (docs/contacts.md).',
 })
 
-export const organisationSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('organisation'),
-  livemode: Type.Boolean(),
+export const organisationSchema = apiObject('organisation', {
   name: Type.String(),
   timezone: Type.String(),
   country,

@@ -5,7 +5,7 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { deleteRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -21,10 +21,7 @@ export interface TeamDeps {
 }
 
 /** Specification, "Team". */
-export const teamSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('team'),
-  livemode: Type.Boolean(),
+export const teamSchema = apiObject('team', {
   name: Type.String(),
   member_count: Type.Integer({ description: 'Active members.' }),
   created: timestamp(),

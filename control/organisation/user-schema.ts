@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { UserRow } from './tables.ts'
 
@@ -14,10 +14,7 @@ export const userFields = {
 }
 
 /** Specification, "User". */
-export const userSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('user'),
-  livemode: Type.Boolean(),
+export const userSchema = apiObject('user', {
   name: userFields.name,
   email: Type.String(),
   email_verified: Type.Boolean(),

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem } from '../http/errors.ts'
+import { conflict, type Problem } from '../http/errors.ts'
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { forgetWith } from '../http/wire/known-keys.ts'
@@ -140,16 +140,13 @@ const change = (
   id: string,
   { name, limits }: Static<typeof changeBody>,
 ): Promise<PartnerOrganisation | Problem> =>
-  store.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    const row = await scoped.find('partner_organisations', id)
-    if (row === undefined) return missing('partner_organisation', id)
+  context.withRow('partner_organisations', 'partner_organisation', id, async (trx, row) => {
     const changed = {
       name: name ?? row.name,
       limits: JSON.stringify({ ...limitsOf(row), ...limits }),
       updated: now().toISOString(),
     }
-    await scoped.change('partner_organisations', id, changed)
+    await forTenant(trx, context).change('partner_organisations', id, changed)
     forgetWith(trx, store, id)
     return toPartnerOrganisation({ ...row, ...changed })
   })

@@ -241,7 +241,7 @@ export async function unhold(handling: Handling): Promise<Problem | null> {
 export async function holdByPhone(handling: Handling, legId: string, isHeld: boolean): Promise<void> {
   const { trx, tenant, callId, at } = handling
   const holds = { holds: isHeld ? 1 : 0 }
-  await forTenant(trx, tenant).update('participants').set(holds).where('id', '=', legId).execute()
+  await forTenant(trx, tenant).change('participants', legId, holds)
   const ring = (await ringsOf(trx, tenant, callId)).find(one => one.leg_id === legId)
   // Supervisors and consulted parties cannot put the caller on hold.
   const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
@@ -278,7 +278,7 @@ export async function supervise(
     return null
   }
   if (there !== undefined) {
-    await forTenant(trx, tenant).update('rings').set({ mode }).where('id', '=', there.id).execute()
+    await forTenant(trx, tenant).change('rings', there.id, { mode })
     return { ...there, mode }
   }
   const refused = await unreachable(handling, userId)

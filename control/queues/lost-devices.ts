@@ -6,7 +6,7 @@ import { GRACE_MS } from './presence.ts'
 
 /** Notes that a device was lost, such as a softphone whose connection broke. One that was closed on purpose is not lost. */
 export async function noteLost(db: Db, tenant: Tenant, userId: string, at: string): Promise<void> {
-  await forTenant(db, tenant).update('users').set({ device_lost_at: at }).where('id', '=', userId).execute()
+  await forTenant(db, tenant).change('users', userId, { device_lost_at: at })
 }
 
 /** Whether a member without a device lost one so recently that it may come back. */

@@ -40,7 +40,7 @@ export async function joinQueue(
   }
   await scoped.delete('queue_calls').where('id', '=', callId).execute()
   await scoped.insert('queue_calls', row)
-  await scoped.update('calls').set({ target: 'queue', queue_id: queueId }).where('id', '=', callId).execute()
+  await scoped.change('calls', callId, { target: 'queue', queue_id: queueId })
   await setLeg(trx, tenant, legId, { step: 'queued' })
   await tell(trx, tenant, row, { type: 'queue.call.joined', at })
 }

@@ -56,7 +56,7 @@ export const changeReport = (deps: ReportDeps, context: Context, id: string, bod
     const row = await changed(deps, trx, context, stored, body)
     if (isProblem(row)) return row
     const { id: _id, organisation_id: _organisation, livemode: _mode, ...columns } = row
-    await forTenant(trx, context).update('reports').set(columns).where('id', '=', id).execute()
+    await forTenant(trx, context).change('reports', id, columns)
     return toReport(row)
   })
 

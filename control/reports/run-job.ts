@@ -117,7 +117,7 @@ async function note(
   row: ReportRunRow,
   step: Partial<ReportRunRow>,
 ): Promise<void> {
-  await forTenant(store.db, tenant).update('report_runs').set(step).where('id', '=', row.id).execute()
+  await forTenant(store.db, tenant).change('report_runs', row.id, step)
   Object.assign(row, step)
 }
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { ReportRunRow } from './tables.ts'
 
@@ -11,10 +11,7 @@ const deliverySchema = Type.Object({
 export type Delivery = Static<typeof deliverySchema>
 
 /** Specification, "ReportRun". */
-export const reportRunSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('report_run'),
-  livemode: Type.Boolean(),
+export const reportRunSchema = apiObject('report_run', {
   report_id: Type.String(),
   status: oneOf(['queued', 'running', 'sent', 'partially_sent', 'failed', 'completed'], {
     description: 'completed: made, and nobody was to be mailed, or it was in test mode.',

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { ReportRow } from './tables.ts'
 
@@ -30,10 +30,7 @@ const fields = {
 }
 const formats = input({ csv: Type.Optional(Type.Boolean()), pdf: Type.Optional(Type.Boolean()) })
 
-export const reportSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('report'),
-  livemode: Type.Boolean(),
+export const reportSchema = apiObject('report', {
   name: Type.String(),
   kind: fields.kind,
   period: fields.period,

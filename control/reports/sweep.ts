@@ -54,7 +54,7 @@ async function forgetOldArtifacts(store: Store, now: Date): Promise<void> {
   for (const { id, organisation_id: organisationId, livemode } of old) {
     const tenant = { organisationId, livemode: livemode === 1 }
     await store.transaction(async trx => {
-      await forTenant(trx, tenant).update('report_runs').set({ csv: 0, pdf: 0 }).where('id', '=', id).execute()
+      await forTenant(trx, tenant).change('report_runs', id, { csv: 0, pdf: 0 })
       await removeArtifacts(trx, tenant, id)
     })
   }

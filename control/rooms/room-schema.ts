@@ -3,7 +3,7 @@ import { scheduleOf, settingsOf } from '../calls/settings.ts'
 import { audioDefaults } from '../calls/sound/audio-schema.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import { LANGUAGE_CODES } from '../kernel/languages.ts'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 
 export const roomSettings = {
@@ -30,10 +30,7 @@ export const roomSchedule = {
 }
 
 /** Specification, "ConferenceRoom". */
-export const conferenceRoomSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('conference_room'),
-  livemode: Type.Boolean(),
+export const conferenceRoomSchema = apiObject('conference_room', {
   name: Type.String(),
   owner_id: nullable(Type.String()),
   active: Type.Boolean({ description: 'A room that is switched off cannot be joined.' }),

@@ -4,7 +4,7 @@ import { setLocked } from '../calls/session-state.ts'
 import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../calls/settings.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, missing, type Problem } from '../http/errors.ts'
+import { conflict, type Problem } from '../http/errors.ts'
 import { type Exists, referenceProblem, type UsesOf } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
@@ -62,12 +62,9 @@ const ownerProblem = ({ userExists }: ConferenceRoomDeps, db: Db, context: Conte
 export async function replaceLink(deps: ConferenceRoomDeps, context: Context, id: string) {
   const token = newSecret('guest')
   const change = { link_hash: sha256(token), updated: deps.now().toISOString() }
-  return context.transaction(async trx => {
-    const rooms = forTenant(trx, context)
-    await rooms.update('conference_rooms').set(change).where('id', '=', id).execute()
-    const row = await rooms.find('conference_rooms', id)
-    if (row === undefined) return missing('conference_room', id)
-    return { ...(await toObject(trx, context, row)), join_url: joinUrl(deps, token) }
+  return context.withRow('conference_rooms', 'conference_room', id, async (trx, row) => {
+    await forTenant(trx, context).change('conference_rooms', id, change)
+    return { ...(await toObject(trx, context, { ...row, ...change })), join_url: joinUrl(deps, token) }
   })
 }
 
@@ -84,9 +81,7 @@ export async function changeRoom(
     ...(body.pin === undefined ? {} : await pinColumns('pin', body.pin)),
     ...(body.moderator_pin === undefined ? {} : await pinColumns('moderator_pin', body.moderator_pin)),
   }
-  return deps.store.transaction(async trx => {
-    const row = await forTenant(trx, context).find('conference_rooms', id)
-    if (row === undefined) return missing('conference_room', id)
+  return context.withRow('conference_rooms', 'conference_room', id, async (trx, row) => {
     // Replaced as a whole (specification, "POST /conference_rooms").
     const schedule = body.schedule === undefined ? scheduleOf(row) : { ...ALWAYS_OPEN, ...body.schedule }
     const refused =
@@ -108,7 +103,7 @@ export async function changeRoom(
       schedule: JSON.stringify(inUtc(schedule)),
       updated: deps.now().toISOString(),
     }
-    await forTenant(trx, context).update('conference_rooms').set(change).where('id', '=', id).execute()
+    await forTenant(trx, context).change('conference_rooms', id, change)
     return toObject(trx, context, { ...row, ...change })
   })
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { User } from '../http/references.ts'
-import { input, metadata, metadataChange, nullable, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, metadata, metadataChange, nullable, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { SecretRow } from './tables.ts'
 
@@ -17,10 +17,7 @@ const value = Type.String({
   description: 'Write-only. Printable ASCII, as headers require.',
 })
 
-export const secretSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('secret'),
-  livemode: Type.Boolean(),
+export const secretSchema = apiObject('secret', {
   name,
   description,
   version: Type.Integer({ description: 'Incremented by each rotation.' }),

@@ -82,7 +82,7 @@ const change =
         ),
         updated: deps.now().toISOString(),
       }
-      await sites.update('sites').set(changed).where('id', '=', id).execute()
+      await sites.change('sites', id, changed)
       return toSite({ ...row, ...changed }, deps.publicUrl)
     })
   }

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { SiteRow } from './tables.ts'
 
@@ -28,10 +28,7 @@ const queueId = nullable(
   }),
 )
 
-export const siteSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('site'),
-  livemode: Type.Boolean(),
+export const siteSchema = apiObject('site', {
   name,
   active,
   queue_id: queueId,

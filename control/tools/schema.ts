@@ -1,5 +1,14 @@
 import Type, { type Static } from 'typebox'
-import { input, metadata, metadataChange, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import {
+  apiObject,
+  input,
+  metadata,
+  metadataChange,
+  nullable,
+  oneOf,
+  partialInput,
+  timestamp,
+} from '../kernel/schema.ts'
 import { TOOL_KINDS } from './built-in.ts'
 
 const jsonObject = (description: string) =>
@@ -91,10 +100,7 @@ const name = Type.String({
     'Name that the model sees; it sees a transfer as `transfer_to_NAME`. Other built-in kinds are named as their kind. It cannot be changed.',
 })
 
-export const toolSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('tool'),
-  livemode: Type.Boolean(),
+export const toolSchema = apiObject('tool', {
   name,
   kind: oneOf(TOOL_KINDS),
   version: Type.Integer({ description: 'Incremented when its behaviour changes.' }),
@@ -106,10 +112,7 @@ export const toolSchema = Type.Object({
 })
 export type Tool = Static<typeof toolSchema>
 
-export const toolVersionSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('tool_version'),
-  livemode: Type.Boolean(),
+export const toolVersionSchema = apiObject('tool_version', {
   tool_id: Type.String(),
   version: Type.Integer(),
   ...definition,

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
+import { type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
@@ -230,17 +230,14 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
       plain,
       changeBody,
       (context, id, body) =>
-        store.transaction(async trx => {
-          const connections = forTenant(trx, context)
-          const row = await connections.find('connections', id)
-          if (row === undefined) return missing('connection', id)
+        context.withRow('connections', 'connection', id, async (trx, row) => {
           const columns = merge(row, body)
           const refused = refusedFor(columns, body)
           if (refused !== null) return refused
           const taken = await usernameProblem(trx, columns.inbound_username, row.id)
           if (taken !== null) return taken
           const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
-          await connections.update('connections').set(change).where('id', '=', row.id).execute()
+          await forTenant(trx, context).change('connections', row.id, change)
           await changeNetworks(trx, context, { ...row, ...change })
           return toConnection({ ...row, ...change })
         }),

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { identityFields, identityOf } from './connection-identity.ts'
 import { inboundAuthOf, shownCredentials } from './inbound-auth.ts'
@@ -41,10 +41,7 @@ export const reliableProvisional = oneOf(['off', 'when_required', 'when_supporte
     'Whether ringing and early media are sent reliably (100rel, PRACK, RFC 3262). when_required: to callers that require it. when_supported: to all that support it. off: never; a caller that requires it and would ring is refused with 420. For outbound calls the far end decides, unless it is off.',
 })
 
-export const connectionSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('connection'),
-  livemode: Type.Boolean(),
+export const connectionSchema = apiObject('connection', {
   name: Type.String(),
   kind: Type.String({
     description:

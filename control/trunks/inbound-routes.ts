@@ -3,12 +3,12 @@ import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { CALL_TARGETS } from '../flows/targets.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
@@ -54,10 +54,7 @@ const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA t
 const hours = { timezone, ...businessHours }
 const HOURS = 'When the route applies; at other times the next route does. Calls that it has taken go on. Null: always.'
 
-export const inboundRouteSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('inbound_route'),
-  livemode: Type.Boolean(),
+export const inboundRouteSchema = apiObject('inbound_route', {
   match: Type.Object(match),
   target: Type.Object({
     ...target,
@@ -139,13 +136,11 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
       changeBody,
       async (context, id, body) =>
         (await deps.streamsProblem(body.streams)) ??
-        store.transaction(async trx => {
-          const row = await forTenant(trx, context).find('inbound_routes', id)
-          if (row === undefined) return missing('inbound_route', id)
+        context.withRow('inbound_routes', 'inbound_route', id, async (trx, row) => {
           const columns = await columnsOf(trx, context, row, body)
           if (isProblem(columns)) return columns
           const change = { ...columns, updated: now().toISOString() }
-          await forTenant(trx, context).update('inbound_routes').set(change).where('id', '=', row.id).execute()
+          await forTenant(trx, context).change('inbound_routes', row.id, change)
           return toInboundRoute({ ...row, ...change })
         }),
     ),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -58,10 +58,7 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
     listRoute(plain),
     retrieveRoute(plain),
     changeRoute(plain, changeBody, (context, id, body) =>
-      store.transaction(async trx => {
-        const numbers = forTenant(trx, context)
-        const row = await numbers.find('phone_numbers', id)
-        if (row === undefined) return missing('phone_number', id)
+      context.withRow('phone_numbers', 'phone_number', id, async (trx, row) => {
         const refused = await connectionProblem(trx, context, body.connection_id ?? null)
         if (refused !== null) return refused
         const change = {
@@ -69,7 +66,7 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
           ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
           updated: now().toISOString(),
         }
-        await numbers.update('phone_numbers').set(change).where('id', '=', row.id).execute()
+        await forTenant(trx, context).change('phone_numbers', row.id, change)
         return toPhoneNumber({ ...row, ...change })
       }),
     ),

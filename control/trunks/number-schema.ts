@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { PhoneNumberRow } from './tables.ts'
 
-export const phoneNumberSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('phone_number'),
-  livemode: Type.Boolean(),
+export const phoneNumberSchema = apiObject('phone_number', {
   number: Type.String({ description: 'E.164' }),
   connection_id: nullable(Type.String({ description: 'First for calls from it; if it is a payment line, to it too.' })),
   payment_line: Type.Boolean({

@@ -20,7 +20,7 @@ export async function applyConnectionReport(
   if (row.status === status && row.sip_code === sipCode && row.service_route === service_route) return
   const tenant = tenantOf(row)
   const change = { status, sip_code: sipCode, service_route }
-  await forTenant(trx, tenant).update('connections').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('connections', row.id, change)
   const type = eventOf(row.status, status)
   if (type !== null) await appendEvent(trx, tenant, { type, at, object: toConnection({ ...row, ...change }) })
 }

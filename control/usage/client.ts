@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 
@@ -46,10 +46,7 @@ const NONE_REACHED: Reached = { concurrent_calls: null, call_minutes_per_month: 
 export const reachedBy = ({ limits_reached }: Pick<PartnerOrganisationRow, 'limits_reached'>): Reached =>
   limits_reached === null ? NONE_REACHED : JSON.parse(limits_reached)
 
-export const partnerOrganisationSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('partner_organisation'),
-  livemode: Type.Boolean(),
+export const partnerOrganisationSchema = apiObject('partner_organisation', {
   name: clientName,
   suspended: Type.Boolean({ description: 'Its requests and calls are refused: `organisation_suspended`.' }),
   limits: limitsSchema,

@@ -1,17 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { input, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { METERS, type Meter, type UsageEntryRow } from './tables.ts'
 
 const meters = Object.keys(METERS) as Meter[]
 
-export const usageEntrySchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('usage_entry'),
-  livemode: Type.Boolean(),
+export const usageEntrySchema = apiObject('usage_entry', {
   meter: oneOf(meters),
   quantity: Type.Integer({ description: 'In `unit`.' }),
   unit: oneOf([...new Set(Object.values(METERS))]),

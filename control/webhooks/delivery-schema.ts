@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
-export const webhookDeliverySchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('webhook_delivery'),
-  livemode: Type.Boolean(),
+export const webhookDeliverySchema = apiObject('webhook_delivery', {
   endpoint_id: Type.String(),
   event_id: Type.String({ description: 'Also the `webhook-id` header of every attempt.' }),
   event_type: Type.String(),

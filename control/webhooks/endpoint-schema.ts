@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { metadata, nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, metadata, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { WebhookEndpointRow } from './tables.ts'
 
-export const webhookEndpointSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('webhook_endpoint'),
-  livemode: Type.Boolean(),
+export const webhookEndpointSchema = apiObject('webhook_endpoint', {
   url: Type.String(),
   description: nullable(Type.String()),
   event_types: Type.Array(Type.String(), { description: 'What it subscribes to; `*` stands for every type.' }),

@@ -29,7 +29,7 @@ export async function endVoicemail(
           encrypted: info.encrypted === true ? 1 : 0,
         }
   const tenant = tenantOf(row)
-  await forTenant(trx, tenant).update('voicemails').set(change).where('id', '=', id).execute()
+  await forTenant(trx, tenant).change('voicemails', id, change)
   if (info === null) return null
   await count(trx, tenant, { sourceId: id, at, amounts: { stored_bytes: info.sizeBytes } })
   const message = { ...row, ...change }

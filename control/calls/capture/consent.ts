@@ -100,7 +100,7 @@ async function change(
   step: Step,
 ): Promise<void> {
   const scoped = forTenant(trx, tenantOf(call))
-  if (Object.keys(changed).length > 0) await scoped.update('calls').set(changed).where('id', '=', call.id).execute()
+  if (Object.keys(changed).length > 0) await scoped.change('calls', call.id, changed)
   if (changed.answered_at != null) await countAnswer(trx, tenantOf(call), call)
   await writeLeg(trx, tenantOf(call), participant.id, step)
 }

@@ -153,4 +153,4 @@ async function keepNothing(trx: Trx, call: CallRow, { later, ...capture }: CallC
 }
 
 export const setCall = (trx: Trx, call: CallRow, change: Partial<CallRow>) =>
-  forTenant(trx, tenantOf(call)).update('calls').set(change).where('id', '=', call.id).execute()
+  forTenant(trx, tenantOf(call)).change('calls', call.id, change)

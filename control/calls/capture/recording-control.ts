@@ -71,7 +71,7 @@ export function recordingControlRoutes(deps: CaptureControlDeps): Route[] {
 }
 
 const recordingOf = (db: Db, tenant: Tenant, callId: string): Promise<RecordingRow | undefined> =>
-  forTenant(db, tenant).select('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
+  forTenant(db, tenant).findBy('recordings', { call_id: callId })
 
 async function start(deps: CaptureControlDeps, context: Context, id: string): Promise<CallRecording | Problem> {
   const { store, media, now } = deps
@@ -84,7 +84,7 @@ async function start(deps: CaptureControlDeps, context: Context, id: string): Pr
     }
     const unconsented = await unconsentedProblem(trx, context, call, now().toISOString())
     if (unconsented !== null) return unconsented
-    await forTenant(trx, context).update('calls').set({ record: 1 }).where('id', '=', id).execute()
+    await forTenant(trx, context).change('calls', id, { record: 1 })
     await insertRecording(trx, call, now().toISOString())
     const row = await recordingOf(trx, context, id)
     if (row === undefined) return missing('call', id)
@@ -102,7 +102,7 @@ async function start(deps: CaptureControlDeps, context: Context, id: string): Pr
   }
   const rows = forTenant(store.db, context).delete('recordings').where('call_id', '=', id)
   await rows.where('status', '=', 'recording').execute()
-  await forTenant(store.db, context).update('calls').set({ record: 0 }).where('id', '=', id).execute()
+  await forTenant(store.db, context).change('calls', id, { record: 0 })
   if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
   return conflict('not_possible', `The call cannot be recorded: ${reply.message}.`)
 }

@@ -1,13 +1,10 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { MediaStreamRow } from '../tables.ts'
 
 /** Specification, "MediaStream". */
-export const mediaStreamSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('media_stream'),
-  livemode: Type.Boolean(),
+export const mediaStreamSchema = apiObject('media_stream', {
   call_id: Type.String(),
   mode: Type.String({
     description:

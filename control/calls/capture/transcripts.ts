@@ -167,7 +167,7 @@ async function end(
   at: string,
 ): Promise<void> {
   const tenant = tenantOf(row)
-  await forTenant(trx, tenant).update('transcripts').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('transcripts', row.id, change)
   if (change.status === 'ready') {
     const amounts = { transcripts: 1, transcribed_ms: change.duration_ms ?? 0 }
     await count(trx, tenant, { sourceId: row.id, at: row.created, amounts })

@@ -103,7 +103,7 @@ export class CallFaults {
       if (call === undefined || call.ended_at !== null) return
       const status = call.answered_at === null ? 'failed' : 'completed'
       const change = { status, ended_reason: END.reason, ended_at: at } as const
-      await scoped.update('calls').set(change).where('id', '=', call.id).execute()
+      await scoped.change('calls', call.id, change)
       await countEnd(trx, tenantOf(call), { ...call, ...change })
     })
   }

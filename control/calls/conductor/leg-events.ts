@@ -95,10 +95,10 @@ export class LegEvents {
     const connection = await tenant.find('connections', body.connectionId)
     if (connection !== undefined) await countStart(trx, connection, Date.parse(at))
     const change = { connection_id: body.connectionId }
-    await tenant.update('participants').set(change).where('id', '=', participant.id).execute()
+    await tenant.change('participants', participant.id, change)
     // If somebody is added to a call, only that leg uses the connection.
     const isOfCall = call.direction === 'outbound' && call.connection_id === participant.connection_id
-    if (isOfCall) await tenant.update('calls').set(change).where('id', '=', call.id).execute()
+    if (isOfCall) await tenant.change('calls', call.id, change)
   }
 
   oneWay(trx: Trx, event: Of<'leg.one_way'>): Promise<void> {

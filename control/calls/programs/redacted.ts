@@ -45,7 +45,7 @@ export async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, in
   for (const event of events) {
     const data = JSON.parse(event.data) as { object: Record<string, unknown> }
     const told = JSON.stringify({ ...data, object: into(data.object, text) })
-    await scoped.update('events').set({ data: told }).where('id', '=', event.id).execute()
+    await scoped.change('events', event.id, { data: told })
   }
 }
 

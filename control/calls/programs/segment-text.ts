@@ -99,6 +99,6 @@ async function rewrite(trx: Trx, row: TranscriptRow, piece: Piece, text: string,
   if (text === piece.text && held === piece.held) return
   const tenant = tenantOf(row)
   const { id } = piece
-  await forTenant(trx, tenant).update('transcript_segments').set({ text, held }).where('id', '=', id).execute()
+  await forTenant(trx, tenant).change('transcript_segments', id, { text, held })
   if (text !== piece.text) await retell(trx, tenant, { id, text }, (object, next) => ({ ...object, text: next }))
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { actionSchema, END_REASONS, pathEntrySchema, turnSchema } from '../../flows/step-schema.ts'
-import { nullable, timestamp } from '../../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { CallProgramRow, CallStepRow } from './tables.ts'
 
@@ -34,10 +34,7 @@ export const UNTIMED: TurnTiming = {
 }
 
 /** One action of a flow or an assistant in a call: a node entered, a line said, an action. */
-export const callStepSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('call_step'),
-  livemode: Type.Boolean(),
+export const callStepSchema = apiObject('call_step', {
   call_id: Type.String(),
   kind: Type.String({ description: 'node, turn or action; the field of this name is not null.' }),
   node: nullable(pathEntrySchema),

@@ -1,14 +1,11 @@
 import Type, { type Static } from 'typebox'
 import { encodeTime } from 'ulid'
 import type { SipLegTrace, SipTraceMessage } from '../../../media/protocol.ts'
-import { nullable, timestamp } from '../../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../../kernel/schema.ts'
 
 const address = (description: string) => Type.Object({ host: Type.String(), port: Type.Integer() }, { description })
 
-export const sipMessageSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('sip_message'),
-  livemode: Type.Boolean(),
+export const sipMessageSchema = apiObject('sip_message', {
   call_id: Type.String(),
   participant_id: Type.String({ description: 'The leg that sent or received it.' }),
   at: timestamp('When it was sent or received.'),

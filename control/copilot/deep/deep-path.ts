@@ -120,7 +120,7 @@ export class DeepPath {
     const row = await findSession(trx, tenant, id)
     // What was said may have been deleted meanwhile.
     if (row === undefined || row.deep === null) return
-    await forTenant(trx, tenant).update('copilot_sessions').set({ deep: null }).where('id', '=', id).execute()
+    await forTenant(trx, tenant).change('copilot_sessions', id, { deep: null })
     const { nowMs: atMs } = stateOf(row)
     const told = { kind: 'told', atMs, type: 'summary', path: 'deep', replaces: seq } as const
     if (words === null) afterCommit(trx, () => this.#parts.feed.wake(id))

@@ -223,7 +223,7 @@ export class Copilot implements CallPrograms {
     const reason = await refusedBy(store.db, tenantOf(row), call, now().toISOString())
     if (reason === row.hearing_reason) return
     const change = { hearing: reason === null ? ('running' as const) : ('none' as const), hearing_reason: reason }
-    await forTenant(store.db, tenantOf(row)).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
+    await forTenant(store.db, tenantOf(row)).change('copilot_sessions', row.id, change)
     const next = { ...row, ...change }
     feed.told(next, [])
     if (reason === null) await this.#listen(next)

@@ -144,7 +144,7 @@ async function keep(vault: Vault, trx: Trx, row: CopilotSessionRow, pieces: Piec
   const isEmpty = Object.values(pieces).every(chain => chain.length === 0)
   if (isEmpty && row.held === null) return row
   const held = isEmpty ? null : vault.seal(JSON.stringify(pieces), row.id)
-  await forTenant(trx, tenantOf(row)).update('copilot_sessions').set({ held }).where('id', '=', row.id).execute()
+  await forTenant(trx, tenantOf(row)).change('copilot_sessions', row.id, { held })
   return { ...row, held }
 }
 

@@ -33,7 +33,7 @@ async function forget(trx: Trx, tenant: Tenant, { id, call_id, created }: Copilo
   await scoped.delete('copilot_messages').where('session_id', '=', id).execute()
   await scoped.delete('copilot_inputs').where('session_id', '=', id).execute()
   const blank = { state: JSON.stringify(newState(created)), script: null, held: null, deep: null }
-  await scoped.update('copilot_sessions').set(blank).where('id', '=', id).execute()
+  await scoped.change('copilot_sessions', id, blank)
   await scoped
     .delete('events')
     .where('call_id', '=', call_id)

@@ -24,7 +24,7 @@ export async function moveTo(
   const told = { kind: 'told', atMs, type: 'script', path: 'fast', body, replaces: state?.seq ?? null } as const
   const next = await apply(parts, trx, row, [told])
   const script = JSON.stringify({ ...moved, seq: stateOf(next).seq })
-  await forTenant(trx, tenantOf(row)).update('copilot_sessions').set({ script }).where('id', '=', row.id).execute()
+  await forTenant(trx, tenantOf(row)).change('copilot_sessions', row.id, { script })
   return { ...next, script }
 }
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import { figuresOf } from '../fast/figures.ts'
 import { byOf, disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../fast/slots.ts'
@@ -12,10 +12,7 @@ import { messageId } from './message-schema.ts'
 const by = nullable(Type.String({ description: 'heard, deep, person' }))
 
 /** The copilot of an agent's part of a call, with its whole state. */
-export const copilotSessionSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('copilot_session'),
-  livemode: Type.Boolean(),
+export const copilotSessionSchema = apiObject('copilot_session', {
   status: Type.String({ description: 'running, ended' }),
   call_id: Type.String(),
   participant_id: Type.String({ description: 'ID of the agent.' }),

@@ -150,7 +150,7 @@ export async function endSession(
   const body = summaryOf(over, stateOf(over))
   const ended = await apply(parts, trx, over, [{ kind: 'told', atMs, type: 'summary', path: 'fast', body }])
   const change = { status: 'ended' as const, ended_at: parts.now().toISOString(), deep: closing(over) }
-  await forTenant(trx, tenantOf(row)).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, tenantOf(row)).change('copilot_sessions', row.id, change)
   await trx.deleteFrom('copilot_inputs').where('session_id', '=', row.id).execute()
   const object = toSession({ ...ended, ...change })
   await appendEvent(trx, tenantOf(row), {

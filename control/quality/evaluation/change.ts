@@ -134,7 +134,7 @@ function changesOf(
 async function save(trx: Trx, context: Context, row: QaEvaluationRow): Promise<QaEvaluation> {
   const { criteria, failures, review, status, score, history, reviews, updated } = row
   const change = { criteria, failures, review, status, score, history, reviews, updated }
-  await forTenant(trx, context).update('qa_evaluations').set(change).where('id', '=', row.id).execute()
+  await forTenant(trx, context).change('qa_evaluations', row.id, change)
   const object = toQaEvaluation(row)
   await appendEvent(trx, context, {
     type: 'qa_evaluation.changed',

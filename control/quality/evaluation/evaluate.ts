@@ -43,7 +43,7 @@ export async function evaluate(
   if (rubric.length === 0) return null
   const scoped = forTenant(trx, tenant)
   const { call, profile } = conversation
-  const before = await scoped.select('qa_evaluations').selectAll().where('call_id', '=', call.id).executeTakeFirst()
+  const before = await scoped.findBy('qa_evaluations', { call_id: call.id })
   const criteria = withPersons(scoreByWords(rubric, conversation), before)
   const dismissed = new Set(
     before === undefined ? [] : failuresOf(before).flatMap(one => (one.dismissed ? [one.key] : [])),
@@ -95,7 +95,7 @@ function withPersons(criteria: readonly ScoredCriterion[], before: QaEvaluationR
 async function store(trx: Trx, tenant: Tenant, row: QaEvaluationRow, isThere: boolean): Promise<void> {
   const { organisation_id: _o, livemode: _l, ...columns } = row
   const scoped = forTenant(trx, tenant)
-  if (isThere) await scoped.update('qa_evaluations').set(columns).where('id', '=', row.id).execute()
+  if (isThere) await scoped.change('qa_evaluations', row.id, columns)
   else await scoped.insert('qa_evaluations', columns)
 }
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import { evidenceSchema } from '../summary/schema.ts'
 import type { QaEvaluationRow } from '../tables.ts'
@@ -46,10 +46,7 @@ const changeSchema = Type.Object({
 })
 export type Change = Static<typeof changeSchema>
 
-export const qaEvaluationSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('qa_evaluation'),
-  livemode: Type.Boolean(),
+export const qaEvaluationSchema = apiObject('qa_evaluation', {
   call_id: Type.String(),
   user_id: nullable(Type.String({ description: 'ID of the agent who is evaluated.' })),
   queue_id: nullable(Type.String()),

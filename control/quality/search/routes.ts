@@ -6,7 +6,7 @@ import { problem } from '../../http/errors.ts'
 import { listOf, listParameters, page, within } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
-import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -34,10 +34,7 @@ const searchQuery = input({
   to: Type.Optional(timestamp('Only calls made before.')),
 })
 
-const hitSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('transcript_hit'),
-  livemode: Type.Boolean(),
+const hitSchema = apiObject('transcript_hit', {
   call_id: Type.String(),
   call_created: timestamp(),
   user_id: nullable(Type.String()),

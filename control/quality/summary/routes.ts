@@ -137,7 +137,7 @@ function correct(
       corrected_by: userId ?? null,
       updated: at,
     }
-    await scoped.update('call_summaries').set(change).where('id', '=', id).execute()
+    await scoped.change('call_summaries', id, change)
     await saveMarks(trx, context, id, marksOf(shown, figures))
     const object = toCallSummary({ ...row, ...change })
     await appendEvent(trx, context, { type: 'call.summary.corrected', at, object, callId: id, request: context })

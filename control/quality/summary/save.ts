@@ -25,7 +25,7 @@ export async function saveSummary(
   if (stored === undefined) {
     const blank = { corrected: '{}', corrected_at: null, corrected_by: null, created: at }
     await scoped.insert('call_summaries', { id, call_at: callAt, ...blank, ...made })
-  } else await scoped.update('call_summaries').set(made).where('id', '=', id).execute()
+  } else await scoped.change('call_summaries', id, made)
   await saveMarks(trx, tenant, id, marksOf(shown, figures))
   return (await scoped.find('call_summaries', id)) ?? null
 }

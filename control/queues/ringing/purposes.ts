@@ -176,7 +176,7 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
   if (caller !== undefined) await setLeg(trx, tenant, caller.id, { step: 'connected' })
   await meet(trx, tenant, ring.call_id, { at })
   if (ring.user_id === null) return
-  await forTenant(trx, tenant).update('calls').set({ user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
+  await forTenant(trx, tenant).change('calls', ring.call_id, { user_id: ring.user_id })
   await becomeBusy(trx, tenant, ring.user_id, at)
 }
 
@@ -202,7 +202,7 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, by: By):
   await scoped.change('rings', ring.id, { purpose: 'transfer', open_call: ring.call_id })
   const whose =
     ring.user_id === null ? { target: 'number' as const } : { target: 'user' as const, user_id: ring.user_id }
-  await scoped.update('calls').set(whose).where('id', '=', ring.call_id).execute()
+  await scoped.change('calls', ring.call_id, whose)
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller === undefined) return
   const step = ring.state === 'talking' ? 'connected' : 'calling'

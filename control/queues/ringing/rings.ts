@@ -169,7 +169,7 @@ export async function otherCallOf(trx: Trx, tenant: Tenant, userId: string): Pro
     .where('state', '=', 'talking')
     .executeTakeFirst()
   if (other === undefined) return false
-  await scoped.update('rings').set({ open_user: userId }).where('id', '=', other.id).execute()
+  await scoped.change('rings', other.id, { open_user: userId })
   return true
 }
 

@@ -47,5 +47,5 @@ export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Pr
 }
 
 export async function place(trx: Trx, tenant: Tenant, legId: string, ringId: string | null): Promise<void> {
-  await forTenant(trx, tenant).update('participants').set({ ring_id: ringId }).where('id', '=', legId).execute()
+  await forTenant(trx, tenant).change('participants', legId, { ring_id: ringId })
 }

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { audioDefaults } from '../../calls/sound/audio-schema.ts'
 import { captureFields } from '../../capture-settings/settings.ts'
-import { input, nullable, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
 
 const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
 const members = (pattern: string, description: string) =>
@@ -70,10 +70,7 @@ const settingsSchema = Type.Object(settings)
 export type QueueSettings = Static<typeof settingsSchema>
 
 /** Specification, "Queue". */
-export const queueSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('queue'),
-  livemode: Type.Boolean(),
+export const queueSchema = apiObject('queue', {
   name: Type.String(),
   ...settings,
   created: timestamp(),

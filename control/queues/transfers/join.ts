@@ -92,7 +92,7 @@ async function ringOfMain(
   // A leg that is still unanswered stays so: it will be refused, instead of answered only to be hung up.
   const step = member.unanswered === null ? ('connected' as const) : ('calling' as const)
   await setLeg(trx, tenant, member.id, member.step === step ? { role: 'member' } : { step, role: 'member' })
-  await scoped.update('participants').set({ role: 'party' }).where('id', '=', main.id).execute()
+  await scoped.change('participants', main.id, { role: 'party' })
   return ring
 }
 

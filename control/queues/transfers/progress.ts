@@ -44,7 +44,7 @@ export async function onReplaced(trx: Trx, { body, at }: Of<'leg.replaced'>): Pr
   const routed = connectionId === undefined ? {} : { connection_id: connectionId }
   const change = { address: by.user === '' ? by.uri : by.user, ...routed }
   const tenant = tenantOf(leg)
-  await forTenant(trx, tenant).update('participants').set(change).where('id', '=', legId).execute()
+  await forTenant(trx, tenant).change('participants', legId, change)
   if (joins !== true) return
   const ring = (await ringsOf(trx, tenant, leg.call_id)).find(one => one.leg_id === legId)
   if (ring !== undefined) await leave(trx, tenant, ring, at)

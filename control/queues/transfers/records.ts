@@ -61,7 +61,7 @@ export async function transferLost(trx: Trx, tenant: Tenant, callId: string, at:
 }
 
 const change = (trx: Trx, row: CallTransferRow, set: Partial<CallTransferRow>): Promise<unknown> =>
-  forTenant(trx, tenantOf(row)).update('call_transfers').set(set).where('id', '=', row.id).execute()
+  forTenant(trx, tenantOf(row)).change('call_transfers', row.id, set)
 
 function tell(
   trx: Trx,

@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { CALL_ID, PARTICIPANT_ID } from '../../kernel/events/sample-call.ts'
-import { nullable } from '../../kernel/schema.ts'
+import { apiObject, nullable } from '../../kernel/schema.ts'
 
 /** A transfer by SIP REFER, as in events. */
-export const callTransferSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('call_transfer'),
-  livemode: Type.Boolean(),
+export const callTransferSchema = apiObject('call_transfer', {
   call_id: Type.String(),
   participant_id: Type.String({ description: 'The participant that requested it, or whose far end was asked.' }),
   direction: Type.String({

@@ -52,7 +52,7 @@ async function claim(trx: Trx, { tenant, userId, replaces }: Taking): Promise<Ri
   if (ring.state !== 'ringing' || ring.user_id === null || !PICKED_UP.includes(ring.purpose)) return 403
   const own = await scoped.select('rings').select('id').where('open_user', '=', userId).executeTakeFirst()
   if (own !== undefined) return 486
-  await scoped.update('rings').set({ user_id: userId, open_user: userId }).where('id', '=', ring.id).execute()
+  await scoped.change('rings', ring.id, { user_id: userId, open_user: userId })
   return ring
 }
 

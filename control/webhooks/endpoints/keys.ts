@@ -68,7 +68,7 @@ async function rotate({ vault, now }: KeyDeps, context: Context, id: string, bod
       previous_expires_at: kept ? new Date(at.getTime() + overlapS * 1000).toISOString() : null,
       updated: at.toISOString(),
     }
-    await scoped.update('webhook_endpoints').set(change).where('id', '=', id).execute()
+    await scoped.change('webhook_endpoints', id, change)
     const secret = key.algorithm === 'hmac' ? key.secret : null
     return { ...toWebhookEndpoint({ ...row, ...change }, at), secret }
   })

@@ -149,7 +149,7 @@ async function applyChange(
     ...statusColumns(row, body.status),
     updated: at,
   }
-  await forTenant(trx, tenant).update('webhook_endpoints').set(columns).where('id', '=', row.id).execute()
+  await forTenant(trx, tenant).change('webhook_endpoints', row.id, columns)
   if (columns.status === 'disabled') await abandonPending(trx, row.id, at)
   return { ...row, ...columns }
 }

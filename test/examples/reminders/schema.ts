@@ -1,14 +1,11 @@
 import Type, { type Static } from 'typebox'
-import { input, timestamp } from '../../../control/kernel/schema.ts'
+import { apiObject, input, timestamp } from '../../../control/kernel/schema.ts'
 import { showRow } from '../../../control/kernel/show-row.ts'
 import type { ReminderRow } from './tables.ts'
 
 const text = Type.String({ minLength: 1, maxLength: 200, description: 'What to think of.' })
 
-export const reminderSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('reminder'),
-  livemode: Type.Boolean(),
+export const reminderSchema = apiObject('reminder', {
   text,
   created: timestamp(),
   updated: timestamp(),

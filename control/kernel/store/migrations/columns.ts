@@ -2,8 +2,10 @@ import type { CreateTableBuilder, Kysely } from 'kysely'
 
 type Table = CreateTableBuilder<string, string>
 
-/** `?`: may be null. */
-export type Columns = Record<string, 'text' | 'integer' | 'text?' | 'integer?'>
+type Type = 'text' | 'integer' | 'bigint' | 'real'
+
+/** `?`: may be null. `key`: the primary key. */
+export type Columns = Record<string, Type | `${Type}?` | 'text key' | 'text unique' | 'text? unique'>
 
 /** A table whose rows belong to an organisation and a mode; the caller adds its key. */
 export const tenantTable = <DB>(db: Kysely<DB>, name: string): Table => ofTenants(db.schema.createTable(name))
@@ -11,6 +13,9 @@ export const tenantTable = <DB>(db: Kysely<DB>, name: string): Table => ofTenant
 /** The same, for rows that have an ID. */
 export const objectTable = <DB>(db: Kysely<DB>, name: string, key = 'id'): Table =>
   ofTenants(db.schema.createTable(name).addColumn(key, 'text', column => column.primaryKey()))
+
+/** A table without an owner; the caller adds its key. */
+export const sharedTable = <DB>(db: Kysely<DB>, name: string): Table => db.schema.createTable(name)
 
 const ofTenants = (table: Table): Table =>
   table
@@ -47,13 +52,15 @@ export function addIndex<DB>(
 }
 
 /** Creates the table with these columns. */
-export const createWith = (table: Table, columns: Columns): Promise<void> =>
-  Object.entries(columns)
-    .reduce(
-      (built, [name, type]) =>
-        type.endsWith('?')
-          ? built.addColumn(name, type.slice(0, -1) as 'text')
-          : built.addColumn(name, type as 'text', column => column.notNull()),
-      table,
-    )
-    .execute()
+export function createWith(table: Table, columns: Columns): Promise<void> {
+  let built = table
+  for (const [name, kind] of Object.entries(columns)) {
+    const [type, rule] = kind.split(' ')
+    built = built.addColumn(name, type!.replace('?', '') as Type, column => {
+      if (rule === 'key') return column.primaryKey()
+      const filled = kind.includes('?') ? column : column.notNull()
+      return rule === 'unique' ? filled.unique() : filled
+    })
+  }
+  return built.execute()
+}

@@ -1,40 +1,39 @@
 import type { Kysely, Migration } from 'kysely'
-import { addIndex, objectTable, tenantTable } from '../columns.ts'
+import { addIndex, createWith, objectTable, sharedTable, tenantTable } from '../columns.ts'
 
 /** Organisations, keys, the event log, idempotency, settings. */
 export const frame: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('organisations')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('name', 'text', column => column.notNull())
-      .addColumn('timezone', 'text', column => column.notNull())
-      .addColumn('pci_enabled', 'integer', column => column.notNull())
-      .addColumn('pci_mask_dtmf', 'integer', column => column.notNull())
-      .addColumn('pci_max_seconds', 'integer', column => column.notNull())
-      .addColumn('live_stream_secret', 'text', column => column.notNull())
-      .addColumn('test_stream_secret', 'text', column => column.notNull())
-      .addColumn('created', 'text', column => column.notNull())
-      .addColumn('updated', 'text', column => column.notNull())
-      .execute()
-    await objectTable(db, 'api_keys')
-      .addColumn('name', 'text', column => column.notNull())
-      .addColumn('hash', 'text', column => column.notNull().unique())
-      .addColumn('hint', 'text', column => column.notNull())
-      .addColumn('scopes', 'text')
-      .addColumn('api_version', 'text', column => column.notNull())
-      .addColumn('expires_at', 'text')
-      .addColumn('created', 'text', column => column.notNull())
-      .execute()
-    await objectTable(db, 'events')
-      .addColumn('type', 'text', column => column.notNull())
-      .addColumn('timestamp', 'text', column => column.notNull())
-      .addColumn('api_version', 'text', column => column.notNull())
-      .addColumn('data', 'text', column => column.notNull())
-      .addColumn('request_id', 'text')
-      .addColumn('idempotency_key', 'text')
-      .addColumn('call_id', 'text')
-      .execute()
+    await createWith(sharedTable(db, 'organisations'), {
+      id: 'text key',
+      name: 'text',
+      timezone: 'text',
+      pci_enabled: 'integer',
+      pci_mask_dtmf: 'integer',
+      pci_max_seconds: 'integer',
+      live_stream_secret: 'text',
+      test_stream_secret: 'text',
+      created: 'text',
+      updated: 'text',
+    })
+    await createWith(objectTable(db, 'api_keys'), {
+      name: 'text',
+      hash: 'text unique',
+      hint: 'text',
+      scopes: 'text?',
+      api_version: 'text',
+      expires_at: 'text?',
+      created: 'text',
+    })
+    await createWith(objectTable(db, 'events'), {
+      type: 'text',
+      timestamp: 'text',
+      api_version: 'text',
+      data: 'text',
+      request_id: 'text?',
+      idempotency_key: 'text?',
+      call_id: 'text?',
+    })
     await addIndex(db, 'events_tenant', 'events', ['organisation_id', 'livemode', 'id'])
     await addIndex(db, 'events_call', 'events', ['call_id', 'id'])
     await tenantTable(db, 'idempotency_keys')
@@ -48,10 +47,9 @@ export const frame: Migration = {
       .addPrimaryKeyConstraint('idempotency_keys_pk', ['organisation_id', 'livemode', 'method', 'path', 'key'])
       .execute()
     await addIndex(db, 'idempotency_created', 'idempotency_keys', ['created'])
-    await db.schema
-      .createTable('settings')
-      .addColumn('name', 'text', column => column.primaryKey())
-      .addColumn('value', 'text', column => column.notNull())
-      .execute()
+    await createWith(sharedTable(db, 'settings'), {
+      name: 'text key',
+      value: 'text',
+    })
   },
 }

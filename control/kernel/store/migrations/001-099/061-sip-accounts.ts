@@ -1,16 +1,16 @@
 import type { Kysely, Migration } from 'kysely'
-import { addIndex, tenantTable } from '../columns.ts'
+import { addIndex, createWith, tenantTable } from '../columns.ts'
 
 /** The SIP accounts of members, and where they are registered. */
 export const sipAccounts: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await tenantTable(db, 'sip_credentials')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('username', 'text', column => column.notNull().unique())
-      .addColumn('ha1_md5', 'text', column => column.notNull())
-      .addColumn('ha1_sha256', 'text', column => column.notNull())
-      .addColumn('created', 'text', column => column.notNull())
-      .execute()
+    await createWith(tenantTable(db, 'sip_credentials'), {
+      id: 'text key',
+      username: 'text unique',
+      ha1_md5: 'text',
+      ha1_sha256: 'text',
+      created: 'text',
+    })
     await tenantTable(db, 'sip_registrations')
       .addColumn('user_id', 'text', column => column.notNull())
       .addColumn('contact', 'text', column => column.notNull())

@@ -1,46 +1,44 @@
-import type { ColumnDefinitionBuilder, Kysely, Migration } from 'kysely'
-import { addIndex, objectTable } from '../columns.ts'
-
-const required = (column: ColumnDefinitionBuilder): ColumnDefinitionBuilder => column.notNull()
+import type { Kysely, Migration } from 'kysely'
+import { addIndex, createWith, objectTable } from '../columns.ts'
 
 /** What leads calls, what happened to it, what it did, and the messages that callers left. */
 export const programs: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await objectTable(db, 'call_programs')
-      .addColumn('leg_id', 'text', required)
-      .addColumn('kind', 'text', required)
-      .addColumn('flow_id', 'text')
-      .addColumn('flow_version', 'integer')
-      .addColumn('assistant_id', 'text')
-      .addColumn('status', 'text', required)
-      .addColumn('state', 'text')
-      .addColumn('child_leg', 'text')
-      .addColumn('end_reason', 'text')
-      .addColumn('hops', 'integer', required)
-      .addColumn('created', 'text', required)
-      .addColumn('ended_at', 'text')
-      .execute()
-    await objectTable(db, 'call_inputs')
-      .addColumn('call_id', 'text', required)
-      .addColumn('body', 'text', required)
-      .execute()
-    await objectTable(db, 'call_steps')
-      .addColumn('call_id', 'text', required)
-      .addColumn('kind', 'text', required)
-      .addColumn('entry', 'text', required)
-      .addColumn('timing', 'text')
-      .addColumn('at', 'text', required)
-      .execute()
-    await objectTable(db, 'voicemails')
-      .addColumn('call_id', 'text', required)
-      .addColumn('queue_id', 'text')
-      .addColumn('user_id', 'text')
-      .addColumn('from_address', 'text', required)
-      .addColumn('status', 'text', required)
-      .addColumn('file', 'text')
-      .addColumn('duration_ms', 'integer')
-      .addColumn('created', 'text', required)
-      .execute()
+    await createWith(objectTable(db, 'call_programs'), {
+      leg_id: 'text',
+      kind: 'text',
+      flow_id: 'text?',
+      flow_version: 'integer?',
+      assistant_id: 'text?',
+      status: 'text',
+      state: 'text?',
+      child_leg: 'text?',
+      end_reason: 'text?',
+      hops: 'integer',
+      created: 'text',
+      ended_at: 'text?',
+    })
+    await createWith(objectTable(db, 'call_inputs'), {
+      call_id: 'text',
+      body: 'text',
+    })
+    await createWith(objectTable(db, 'call_steps'), {
+      call_id: 'text',
+      kind: 'text',
+      entry: 'text',
+      timing: 'text?',
+      at: 'text',
+    })
+    await createWith(objectTable(db, 'voicemails'), {
+      call_id: 'text',
+      queue_id: 'text?',
+      user_id: 'text?',
+      from_address: 'text',
+      status: 'text',
+      file: 'text?',
+      duration_ms: 'integer?',
+      created: 'text',
+    })
     await addIndex(db, 'call_programs_leg', 'call_programs', ['leg_id'])
     await addIndex(db, 'call_programs_child', 'call_programs', ['child_leg'])
     await addIndex(db, 'call_programs_status', 'call_programs', ['status'])

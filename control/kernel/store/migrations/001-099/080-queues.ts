@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 import { nodeOf } from '../../node.ts'
-import { addColumns, addIndex, tenantTable } from '../columns.ts'
+import { addColumns, addIndex, createWith, tenantTable } from '../columns.ts'
 
 /** Ringing and talking: who rings for which call, how long a call waits, and what an agent does. */
 export const queues: Migration = {
@@ -26,22 +26,22 @@ export const queues: Migration = {
 }
 
 async function rings<DB>(db: Kysely<DB>): Promise<void> {
-  await tenantTable(db, 'rings')
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('call_id', 'text', column => column.notNull())
-    .addColumn('open_call', 'text', column => column.unique())
-    .addColumn('user_id', 'text')
-    .addColumn('open_user', 'text', column => column.unique())
-    .addColumn('queue_id', 'text')
-    .addColumn('callback_id', 'text')
-    .addColumn('purpose', 'text', column => column.notNull())
-    .addColumn('state', 'text', column => column.notNull())
-    .addColumn('started_at', 'text', column => column.notNull())
-    .addColumn('deadline', 'text', column => column.notNull())
-    .addColumn('leg_id', 'text')
-    .addColumn('mode', 'text')
-    .addColumn('node_id', 'text', column => column.notNull())
-    .execute()
+  await createWith(tenantTable(db, 'rings'), {
+    id: 'text key',
+    call_id: 'text',
+    open_call: 'text? unique',
+    user_id: 'text?',
+    open_user: 'text? unique',
+    queue_id: 'text?',
+    callback_id: 'text?',
+    purpose: 'text',
+    state: 'text',
+    started_at: 'text',
+    deadline: 'text',
+    leg_id: 'text?',
+    mode: 'text?',
+    node_id: 'text',
+  })
   await addIndex(db, 'rings_by_call', 'rings', ['call_id'])
   await addIndex(db, 'rings_by_state', 'rings', ['state', 'deadline'])
 }

@@ -1,16 +1,16 @@
 import { type Kysely, type Migration, sql } from 'kysely'
-import { addIndex, objectTable } from '../columns.ts'
+import { addIndex, createWith, objectTable } from '../columns.ts'
 
 /** A call can be paused by more than one: each pause is a row by the leg or room that it stands on. */
 export const capturePauses: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await objectTable(db, 'capture_pauses')
-      .addColumn('call_id', 'text', column => column.notNull())
-      .addColumn('reason', 'text')
-      .addColumn('paused_at', 'text')
-      .addColumn('resumes_at', 'text')
-      .addColumn('destination_participant_id', 'text')
-      .execute()
+    await createWith(objectTable(db, 'capture_pauses'), {
+      call_id: 'text',
+      reason: 'text?',
+      paused_at: 'text?',
+      resumes_at: 'text?',
+      destination_participant_id: 'text?',
+    })
     await addIndex(db, 'capture_pauses_call', 'capture_pauses', ['call_id'])
     // A session's pause stands on its room, which has its ID; a call's on the party that the call is of.
     await sql`

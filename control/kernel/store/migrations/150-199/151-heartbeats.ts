@@ -1,13 +1,13 @@
 import type { Kysely, Migration } from 'kysely'
+import { createWith, sharedTable } from '../columns.ts'
 
 /** Which nodes are alive. */
 export const heartbeats: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('nodes')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('seen_at', 'text', column => column.notNull())
-      .addColumn('lost_at', 'text')
-      .execute()
+    await createWith(sharedTable(db, 'nodes'), {
+      id: 'text key',
+      seen_at: 'text',
+      lost_at: 'text?',
+    })
   },
 }

@@ -1,45 +1,45 @@
 import type { Kysely, Migration } from 'kysely'
-import { addIndex, objectTable } from '../columns.ts'
+import { addIndex, createWith, objectTable } from '../columns.ts'
 
 /** The copilot for an agent's call: its knowledge, its messages, and input that it has not handled yet. */
 export const copilotSessions: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await objectTable(db, 'copilot_sessions')
-      .addColumn('call_id', 'text', column => column.notNull())
-      .addColumn('participant_id', 'text', column => column.notNull())
-      .addColumn('user_id', 'text')
-      .addColumn('queue_id', 'text')
-      .addColumn('node_id', 'text')
-      .addColumn('profile_id', 'text', column => column.notNull())
-      .addColumn('profile_version', 'integer', column => column.notNull())
-      .addColumn('settings', 'text', column => column.notNull())
-      .addColumn('flow_id', 'text')
-      .addColumn('flow_version', 'integer')
-      .addColumn('script', 'text')
-      .addColumn('status', 'text', column => column.notNull())
-      .addColumn('hearing', 'text', column => column.notNull())
-      .addColumn('hearing_reason', 'text')
-      .addColumn('state', 'text', column => column.notNull())
-      .addColumn('deep', 'text')
-      .addColumn('created', 'text', column => column.notNull())
-      .addColumn('ended_at', 'text')
-      .execute()
-    await objectTable(db, 'copilot_messages')
-      .addColumn('session_id', 'text', column => column.notNull())
-      .addColumn('seq', 'integer', column => column.notNull())
-      .addColumn('type', 'text', column => column.notNull())
-      .addColumn('path', 'text', column => column.notNull())
-      .addColumn('at', 'text', column => column.notNull())
-      .addColumn('utterance_ids', 'text', column => column.notNull())
-      .addColumn('latency_ms', 'integer')
-      .addColumn('replaces', 'text')
-      .addColumn('withdraws', 'text')
-      .addColumn('body', 'text', column => column.notNull())
-      .execute()
-    await objectTable(db, 'copilot_inputs')
-      .addColumn('session_id', 'text', column => column.notNull())
-      .addColumn('body', 'text', column => column.notNull())
-      .execute()
+    await createWith(objectTable(db, 'copilot_sessions'), {
+      call_id: 'text',
+      participant_id: 'text',
+      user_id: 'text?',
+      queue_id: 'text?',
+      node_id: 'text?',
+      profile_id: 'text',
+      profile_version: 'integer',
+      settings: 'text',
+      flow_id: 'text?',
+      flow_version: 'integer?',
+      script: 'text?',
+      status: 'text',
+      hearing: 'text',
+      hearing_reason: 'text?',
+      state: 'text',
+      deep: 'text?',
+      created: 'text',
+      ended_at: 'text?',
+    })
+    await createWith(objectTable(db, 'copilot_messages'), {
+      session_id: 'text',
+      seq: 'integer',
+      type: 'text',
+      path: 'text',
+      at: 'text',
+      utterance_ids: 'text',
+      latency_ms: 'integer?',
+      replaces: 'text?',
+      withdraws: 'text?',
+      body: 'text',
+    })
+    await createWith(objectTable(db, 'copilot_inputs'), {
+      session_id: 'text',
+      body: 'text',
+    })
     await addIndex(db, 'copilot_sessions_call', 'copilot_sessions', ['call_id'])
     await addIndex(db, 'copilot_sessions_status', 'copilot_sessions', ['status'])
     await addIndex(db, 'copilot_messages_session', 'copilot_messages', ['session_id', 'seq'], { isUnique: true })

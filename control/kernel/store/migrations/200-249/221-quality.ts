@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
-import { addColumns, addIndex, tenantTable } from '../columns.ts'
+import { addColumns, addIndex, createWith, tenantTable } from '../columns.ts'
 
 /** Results of finished calls: summaries, search marks, evaluations; and the search over transcripts. */
 export const quality: Migration = {
@@ -12,17 +12,17 @@ export const quality: Migration = {
 }
 
 async function createReviews(db: Kysely<unknown>): Promise<void> {
-  await tenantTable(db, 'call_summaries')
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('call_at', 'text', column => column.notNull())
-    .addColumn('summary', 'text', column => column.notNull())
-    .addColumn('corrected', 'text', column => column.notNull())
-    .addColumn('figures', 'text', column => column.notNull())
-    .addColumn('corrected_at', 'text')
-    .addColumn('corrected_by', 'text')
-    .addColumn('created', 'text', column => column.notNull())
-    .addColumn('updated', 'text', column => column.notNull())
-    .execute()
+  await createWith(tenantTable(db, 'call_summaries'), {
+    id: 'text key',
+    call_at: 'text',
+    summary: 'text',
+    corrected: 'text',
+    figures: 'text',
+    corrected_at: 'text?',
+    corrected_by: 'text?',
+    created: 'text',
+    updated: 'text',
+  })
   await addIndex(db, 'call_summaries_kept', 'call_summaries', ['organisation_id', 'created'])
   await addIndex(db, 'call_summaries_of_time', 'call_summaries', ['organisation_id', 'livemode', 'call_at', 'id'])
   await tenantTable(db, 'call_marks')

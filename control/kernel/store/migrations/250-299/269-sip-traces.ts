@@ -1,15 +1,15 @@
 import type { Kysely, Migration } from 'kysely'
-import { addIndex, tenantTable } from '../columns.ts'
+import { addIndex, createWith, tenantTable } from '../columns.ts'
 
 /** SIP messages of each leg, and headers of its RTP packets if requested. */
 export const sipTraces: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await tenantTable(db, 'sip_traces')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('call_id', 'text', column => column.notNull())
-      .addColumn('dropped', 'integer', column => column.notNull())
-      .addColumn('content', 'text', column => column.notNull())
-      .execute()
+    await createWith(tenantTable(db, 'sip_traces'), {
+      id: 'text key',
+      call_id: 'text',
+      dropped: 'integer',
+      content: 'text',
+    })
     await addIndex(db, 'sip_traces_call', 'sip_traces', ['call_id'])
   },
 }

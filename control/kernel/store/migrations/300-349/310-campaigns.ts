@@ -1,49 +1,49 @@
 import type { Kysely, Migration } from 'kysely'
-import { addIndex, objectTable } from '../columns.ts'
+import { addIndex, createWith, objectTable } from '../columns.ts'
 
 /** Campaigns, whom they call, and each attempt to. */
 export const campaigns: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     const table = (name: string) => objectTable(db, name)
-    await table('campaigns')
-      .addColumn('name', 'text', column => column.notNull())
-      .addColumn('status', 'text', column => column.notNull())
-      .addColumn('settings', 'text', column => column.notNull())
-      .addColumn('next_call_ms', 'integer', column => column.notNull())
-      .addColumn('metadata', 'text', column => column.notNull())
-      .addColumn('started_at', 'text')
-      .addColumn('ended_at', 'text')
-      .addColumn('created', 'text', column => column.notNull())
-      .addColumn('updated', 'text', column => column.notNull())
-      .execute()
-    await table('campaign_contacts')
-      .addColumn('campaign_id', 'text', column => column.notNull())
-      .addColumn('phone', 'text', column => column.notNull())
-      .addColumn('name', 'text', column => column.notNull())
-      .addColumn('timezone', 'text')
-      .addColumn('metadata', 'text', column => column.notNull())
-      .addColumn('status', 'text', column => column.notNull())
-      .addColumn('attempts', 'integer', column => column.notNull())
-      .addColumn('next_attempt_at', 'text')
-      .addColumn('last_attempt_at', 'text')
-      .addColumn('last_result', 'text')
-      .addColumn('call_id', 'text')
-      .addColumn('created', 'text', column => column.notNull())
-      .addColumn('updated', 'text', column => column.notNull())
-      .execute()
-    await table('campaign_attempts')
-      .addColumn('campaign_id', 'text', column => column.notNull())
-      .addColumn('contact_id', 'text', column => column.notNull())
-      .addColumn('phone', 'text', column => column.notNull())
-      .addColumn('from_number', 'text')
-      .addColumn('number', 'integer', column => column.notNull())
-      .addColumn('call_id', 'text', column => column.notNull())
-      .addColumn('started_at', 'text', column => column.notNull())
-      .addColumn('answered_at', 'text')
-      .addColumn('connected_at', 'text')
-      .addColumn('ended_at', 'text')
-      .addColumn('result', 'text')
-      .execute()
+    await createWith(table('campaigns'), {
+      name: 'text',
+      status: 'text',
+      settings: 'text',
+      next_call_ms: 'integer',
+      metadata: 'text',
+      started_at: 'text?',
+      ended_at: 'text?',
+      created: 'text',
+      updated: 'text',
+    })
+    await createWith(table('campaign_contacts'), {
+      campaign_id: 'text',
+      phone: 'text',
+      name: 'text',
+      timezone: 'text?',
+      metadata: 'text',
+      status: 'text',
+      attempts: 'integer',
+      next_attempt_at: 'text?',
+      last_attempt_at: 'text?',
+      last_result: 'text?',
+      call_id: 'text?',
+      created: 'text',
+      updated: 'text',
+    })
+    await createWith(table('campaign_attempts'), {
+      campaign_id: 'text',
+      contact_id: 'text',
+      phone: 'text',
+      from_number: 'text?',
+      number: 'integer',
+      call_id: 'text',
+      started_at: 'text',
+      answered_at: 'text?',
+      connected_at: 'text?',
+      ended_at: 'text?',
+      result: 'text?',
+    })
     const index = (name: string, on: string, columns: string[], isUnique = false) =>
       addIndex(db, name, on, columns, { isUnique })
     await index('campaigns_tenant', 'campaigns', ['organisation_id', 'livemode', 'id'])

@@ -1,15 +1,14 @@
 import type { Kysely, Migration } from 'kysely'
-import { addIndex } from '../columns.ts'
+import { addIndex, createWith, sharedTable } from '../columns.ts'
 
 /** How many requests the keys and organisations of a database have left, which several nodes serve. */
 export const requestBudgets: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('request_budgets')
-      .addColumn('subject', 'text', column => column.primaryKey())
-      .addColumn('full_us', 'integer', column => column.notNull())
-      .addColumn('taken', 'integer', column => column.notNull())
-      .execute()
+    await createWith(sharedTable(db, 'request_budgets'), {
+      subject: 'text key',
+      full_us: 'integer',
+      taken: 'integer',
+    })
     await addIndex(db, 'request_budgets_full', 'request_budgets', ['full_us'])
   },
 }

@@ -1,15 +1,15 @@
 import type { Kysely, Migration } from 'kysely'
+import { createWith, sharedTable } from '../columns.ts'
 
 /** Running calls of which the other party has agreed to be recorded, or has taken that back, until media knows. */
 export const captureChanges: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('capture_changes')
-      .addColumn('call_id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull())
-      .addColumn('livemode', 'integer', column => column.notNull())
-      .addColumn('node_id', 'text')
-      .addColumn('action', 'text', column => column.notNull())
-      .execute()
+    await createWith(sharedTable(db, 'capture_changes'), {
+      call_id: 'text key',
+      organisation_id: 'text',
+      livemode: 'integer',
+      node_id: 'text?',
+      action: 'text',
+    })
   },
 }

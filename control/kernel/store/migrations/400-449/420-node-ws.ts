@@ -1,5 +1,6 @@
-import type { Kysely, Migration } from 'kysely'
+import type { Migration } from 'kysely'
+import { addColumns } from '../columns.ts'
 
 export const nodeWs: Migration = {
-  up: (db: Kysely<unknown>) => db.schema.alterTable('nodes').addColumn('ws', 'text').execute(),
+  up: db => addColumns(db, 'nodes', { ws: 'text?' }),
 }
