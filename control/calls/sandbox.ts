@@ -55,12 +55,13 @@ async function isOurs(db: Db, to: SipParty, from: SipParty): Promise<boolean> {
   const caller = await db
     .selectFrom('participants')
     .innerJoin('calls', 'calls.id', 'participants.call_id')
-    .select('calls.to_address')
+    .select(['participants.address', 'calls.to_address'])
     .where('participants.id', '=', from.user)
     .where('calls.livemode', '=', 0)
     .where('calls.ended_at', 'is', null)
     .executeTakeFirst()
-  return caller?.to_address === to.user
+  // A party that is rung for a call, for example by a transfer, has an address of its own.
+  return (caller?.address ?? caller?.to_address) === to.user
 }
 
 /** Answers a test call as the sandbox number does; false: it is none. Such a leg has no rows: it belongs to the engine. */

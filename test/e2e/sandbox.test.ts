@@ -90,6 +90,29 @@ test(
   WAITING,
 )
 
+test(
+  'a test call is transferred to a sandbox number, and overflows from a queue to one',
+  async () => {
+    const overflow = { action: 'number', number: '+15005550007' }
+    const queue = await ask('POST', '/queues', { name: 'Support', max_wait_seconds: 1, overflow })
+    const [transferred, queued] = await Promise.all([
+      call('+15005550006'),
+      call('+15005550006', { queue_id: queue.body.id }),
+    ])
+    await reaches(transferred, 'in_progress')
+    assert.is((await ask('POST', `/calls/${transferred}/transfer`, { to: '+15005550007' })).status, 200)
+    for (const id of [transferred, queued]) {
+      await product.until('+15005550007 has answered', async () => {
+        const { body } = await ask('GET', `/calls/${id}/participants`)
+        const named = (one: { address: string }) => one.address === '+15005550007'
+        return body.data.find(named)?.status === 'joined' ? body : null
+      })
+      assert.is((await ask('POST', `/calls/${id}/hangup`)).status, 200)
+    }
+  },
+  WAITING,
+)
+
 test('a test key reaches nobody else, and nobody else reaches a sandbox number', async () => {
   const refused = await ask('POST', '/calls', { to: '+15550100100' })
   assert.is(refused.status, 400)
