@@ -26,6 +26,12 @@ const ON_CALL: CallbackStatus[] = ['dialing', 'connected']
 /** Statuses in which nobody is being called, so that a callback can be cancelled or expire. */
 export const WAITING: CallbackStatus[] = ['pending', 'offered']
 
+/** Closes one for which nobody is on a call. The call of an offer that was not taken never is. */
+export const closing = ({ status }: CallbackRow) => ({
+  open_phone: null,
+  ...(status === 'offered' && { call_id: null }),
+})
+
 /** The status after the trigger, or why it is refused. */
 export function nextStatus(status: CallbackStatus, trigger: Trigger): CallbackStatus | Problem {
   const next = NEXT[status][trigger]

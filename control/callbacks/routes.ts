@@ -7,7 +7,7 @@ import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { book, type CallbackDeps, referencesProblem } from './booking.ts'
-import { closedProblem, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
+import { closedProblem, closing, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
 import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
 import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
 import { authorOf, saveCallback } from './store.ts'
@@ -143,7 +143,7 @@ async function close(
     const at = deps.now().toISOString()
     const closed = {
       status,
-      open_phone: null,
+      ...closing(row),
       notes: withNote(row.notes, { text: note, at, author: await authorOf(trx, context) }),
       ...(trigger === 'complete' ? { last_result: 'done-manually', completed_at: at } : {}),
       updated: at,

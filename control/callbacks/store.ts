@@ -5,7 +5,7 @@ import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
-import { overdueBefore, WAITING } from './callback.ts'
+import { closing, overdueBefore, WAITING } from './callback.ts'
 import { toCallback } from './schema-callback.ts'
 import type { CallbackRow } from './tables.ts'
 
@@ -86,7 +86,7 @@ export async function cancelCallbacksTo(
 
 async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, { at, request }: Cancelling): Promise<void> {
   if (!WAITING.includes(row.status)) return
-  const change = { status: 'cancelled' as const, open_phone: null, updated: at }
+  const change = { status: 'cancelled' as const, ...closing(row), updated: at }
   const previousAttributes = { status: row.status }
   await saveCallback(trx, tenant, row, change, { type: 'callback.cancelled', previousAttributes, request })
 }
@@ -139,7 +139,7 @@ const late = (db: Db, at: string): Promise<CallbackRow[]> =>
 /** Only one of several control processes closes the callback and sends the event. */
 async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
   const tenant = tenantOf(row)
-  const change = { status: 'expired' as const, open_phone: null, updated: at }
+  const change = { status: 'expired' as const, ...closing(row), updated: at }
   const asItWas = forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id)
   const { numUpdatedRows } = await asItWas.where('status', '=', row.status).executeTakeFirst()
   if (numUpdatedRows === 0n) return

@@ -18,6 +18,8 @@ import type { RingTarget } from './rings.ts'
 const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
 /** A call that could not be dialled for lack of capacity is no attempt, and is tried again soon [ms]. */
 const CAPACITY_RETRY_MS = 60_000
+/** Result of an attempt in which the agent's phone was all that rang. */
+const AGENT_MISSED = 'agent-no-answer'
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
 
@@ -65,7 +67,7 @@ export async function agentMissed(
   const row = await forTenant(trx, tenant).find('callbacks', id)
   if (row === undefined) return
   if (reason === 'capacity') return attemptFailed(trx, tenant, row, { result: reason, hours, at })
-  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: 'agent-no-answer', hours, at })
+  if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: AGENT_MISSED, hours, at })
   const tried = JSON.stringify([...new Set([...triedOf(row), userId])])
   await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, tried }, { at })
 }
@@ -118,7 +120,8 @@ async function attemptFailed(
   // Nobody was dialled: no line was free, or the organisation is at its limit of calls.
   const isNone = result === 'capacity'
   const wasCounted = isNone && row.status === 'dialing'
-  const free = { last_result: result, offered_to: null, ...(wasCounted && { attempts: row.attempts - 1 }) }
+  const call = isNone || result === AGENT_MISSED ? { call_id: null } : {}
+  const free = { ...call, last_result: result, offered_to: null, ...(wasCounted && { attempts: row.attempts - 1 }) }
   if (await isListed(trx, tenant, row.phone)) {
     const change = { ...free, status: 'cancelled' as const, open_phone: null }
     await move(trx, tenant, row, ['offered', 'dialing'], change, { type: 'callback.cancelled', at })

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { bookCallback } from '../../../../control/callbacks/booking.ts'
-import { expireCallbacks } from '../../../../control/callbacks/store.ts'
+import { cancelCallbacksTo, expireCallbacks } from '../../../../control/callbacks/store.ts'
 import type { Context } from '../../../../control/http/context.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { signOut } from '../../../../control/queues/agent-routes.ts'
@@ -333,6 +333,7 @@ test('route agent waits for that agent; route assistant dials the person, and th
   world.media.hangUp(world.ringing(ann)[0]!.legId, 'rejected')
   await world.settle()
   assert.equal([(await row(id)).status, (await row(id)).last_result], ['pending', 'agent-no-answer'])
+  assert.is((await row(id)).call_id, null, 'nobody was called')
   await forTenant(world.store.db, world.tenant).delete('callbacks').execute()
   const other = await book({ route: 'assistant', assistant_id: 'asst_1' })
   await world.settle()
@@ -406,7 +407,21 @@ test("past window_end while the agent's phone rings: expired, and the phone stop
   await expireCallbacks(world.store, world.clock.now())
   await world.settle()
   assert.equal([(await row(id)).status, world.ringing(ann).length], ['expired', 0])
+  assert.is((await row(id)).call_id, null, 'nobody was called')
   assert.is(await world.status(ann), 'available')
+  await world.close()
+})
+
+test('a callback that is cancelled while it is offered names no call', async () => {
+  const { world, ann, book, row } = await backs()
+  await world.setStatus(ann, 'available')
+  const id = await book()
+  await world.settle()
+  assert.is((await row(id)).status, 'offered')
+  const at = world.clock.now().toISOString()
+  await world.store.transaction(trx => cancelCallbacksTo(trx, world.tenant, { phones: ['+14155550100'], at }))
+  await world.settle()
+  assert.equal([(await row(id)).status, (await row(id)).call_id, world.ringing(ann).length], ['cancelled', null, 0])
   await world.close()
 })
 
