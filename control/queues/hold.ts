@@ -48,7 +48,8 @@ export async function hold(
   // What leads the caller meanwhile is heard instead.
   if ((await scoped.find('queue_calls', row.id))?.queue_id !== row.queue_id) return {}
   if (row.announce_at !== null) {
-    const announce_at = new Date(now().getTime() + settings.hold.position_interval_seconds * 1000).toISOString()
+    const { announce_position, position_interval_seconds: seconds } = settings.hold
+    const announce_at = announce_position ? new Date(now().getTime() + seconds * 1000).toISOString() : null
     const announced = scoped.update('queue_calls').set({ announce_at }).where('id', '=', row.id)
     await announced.where('queue_id', '=', row.queue_id).execute()
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { setLeg } from '../calls/legs.ts'
 import type { CallRow } from '../calls/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -6,6 +7,7 @@ import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { toQueueCall } from './call-schema.ts'
 import { finishRing, mainRing } from './ringing/rings.ts'
+import type { QueueSettings } from './settings/schema.ts'
 import { settingsOf } from './settings/store.ts'
 import type { QueueCallRow } from './tables.ts'
 
@@ -24,7 +26,6 @@ export async function joinQueue(
   const scoped = forTenant(trx, tenant)
   const queue = await scoped.find('queues', queueId)
   const settings = queue === undefined ? null : settingsOf(queue)
-  const waitS = settings?.max_wait_seconds ?? 0
   const row: QueueCallRow = {
     ...ownedBy(tenant),
     id: callId,
@@ -35,7 +36,7 @@ export async function joinQueue(
     offered_to: null,
     leg_id: legId,
     tried: '[]',
-    overflow_at: waitS === 0 ? null : new Date(Date.parse(at) + waitS * 1000).toISOString(),
+    overflow_at: settings && overflowAt(Date.parse(at), settings),
     announce_at: settings?.hold.announce_position === true ? since : null,
   }
   await scoped.delete('queue_calls').where('id', '=', callId).execute()
@@ -44,6 +45,27 @@ export async function joinQueue(
   await setLeg(trx, tenant, legId, { step: 'queued' })
   await tell(trx, tenant, row, { type: 'queue.call.joined', at })
 }
+
+/** Changed settings of a queue apply to its waiting callers: how long they may wait at once, and what they hear with the next duties. */
+export async function applyToWaiting(
+  trx: Trx,
+  tenant: Tenant,
+  queueId: string,
+  { before, after, at }: { before: QueueSettings; after: QueueSettings; at: string },
+): Promise<void> {
+  const isHeld = isDeepStrictEqual(before.hold, after.hold)
+  if (isHeld && before.max_wait_seconds === after.max_wait_seconds) return
+  const scoped = forTenant(trx, tenant)
+  const rows = await scoped.select('queue_calls').selectAll().where('queue_id', '=', queueId).execute()
+  for (const { id, overflow_at: until, announce_at, joined_at } of rows) {
+    const from = until === null ? Date.parse(joined_at) : Date.parse(until) - before.max_wait_seconds * 1000
+    const overflow_at = overflowAt(from, after)
+    await scoped.change('queue_calls', id, { overflow_at, announce_at: isHeld ? announce_at : at })
+  }
+}
+
+const overflowAt = (fromMs: number, { max_wait_seconds: waitS }: QueueSettings): string | null =>
+  waitS === 0 ? null : new Date(fromMs + waitS * 1000).toISOString()
 
 /** When a call that has left this queue had joined it. */
 export async function joinedBefore(db: Db, tenant: Tenant, callId: string, queueId: string) {

@@ -12,7 +12,7 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
 import { queueCallSchema, toQueueCall } from '../call-schema.ts'
 import type { QueueRow } from '../tables.ts'
-import { waitedMs } from '../waiting-calls.ts'
+import { applyToWaiting, waitedMs } from '../waiting-calls.ts'
 import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.ts'
 import { changeBody, createBody, type Queue, type QueueSettings, queueSchema } from './schema.ts'
 import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
@@ -107,15 +107,14 @@ const change =
     if (unfit !== null) return unfit
     const { name, ...sent } = body
     return context.withRow('queues', 'queue', id, async (trx, row) => {
-      const settings = merge(settingsOf(row), sent)
-      const refused = await refusal(deps, trx, context, { id, settings, before: settingsOf(row) })
+      const before = settingsOf(row)
+      const settings = merge(before, sent)
+      const refused = await refusal(deps, trx, context, { id, settings, before })
       if (refused !== null) return refused
-      const changed = {
-        name: name ?? row.name,
-        settings: JSON.stringify(settings),
-        updated: deps.now().toISOString(),
-      }
+      const at = deps.now().toISOString()
+      const changed = { name: name ?? row.name, settings: JSON.stringify(settings), updated: at }
       await saveSettings(trx, context, id, changed)
+      await applyToWaiting(trx, context, id, { before, after: settings, at })
       return toQueue({ ...row, ...changed })
     })
   }

@@ -2,12 +2,15 @@ import { Registry } from 'prom-client'
 import * as assert from 'uvu/assert'
 import type { Call } from '../../../control/calls/call-schema.ts'
 import { endAll } from '../../../control/calls/conductor/end-all.ts'
+import { merge } from '../../../control/http/merge.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { phrasesOf } from '../../../control/kernel/phrases.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { agentStatusOf } from '../../../control/queues/agent-status.ts'
 import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
+import { saveSettings, settingsOf } from '../../../control/queues/settings/store.ts'
+import { applyToWaiting } from '../../../control/queues/waiting-calls.ts'
 import { CallMetrics } from '../../../control/wiring/call-metrics.ts'
 import { suite } from '../../harness.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
@@ -36,6 +39,15 @@ async function klara(world: QueueWorld): Promise<string> {
   await forTenant(world.store.db, world.tenant).insert('assistants', { id, name: 'Klara', settings, ...times })
   return id
 }
+
+/** As a PATCH of the queue does. */
+const change = ({ store, tenant, clock }: QueueWorld, id: string, sent: object): Promise<void> =>
+  store.transaction(async trx => {
+    const before = settingsOf((await forTenant(trx, tenant).find('queues', id))!)
+    const after = merge(before, sent)
+    await saveSettings(trx, tenant, id, { settings: JSON.stringify(after) })
+    await applyToWaiting(trx, tenant, id, { before, after, at: clock.now().toISOString() })
+  })
 
 const types = async (world: QueueWorld, prefix: string): Promise<string[]> =>
   (await world.events()).map(event => event.type).filter(type => type.startsWith(prefix))
@@ -356,6 +368,28 @@ test('max_wait_seconds: wait before the overflow action', async () => {
   await world.close()
 })
 
+test('max_wait_seconds is that of the queue now, also for who waits already', async () => {
+  const { world, queue } = await withAgents({ max_wait_seconds: 60, overflow: TO_ASSISTANT })
+  await world.call(queue)
+  await world.settle()
+  await world.later(20_000)
+  await change(world, queue, { max_wait_seconds: 0 })
+  await world.later(600_000)
+  assert.equal(world.handed, [])
+  await change(world, queue, { max_wait_seconds: 630 })
+  await world.later(9000)
+  assert.equal(world.handed, [])
+  await world.later(1000)
+  assert.is((await world.events('queue.call.overflowed'))[0]!.object.wait_ms, 630_000)
+  const short = await world.call(queue)
+  await world.settle()
+  await world.later(30_000)
+  await change(world, queue, { max_wait_seconds: 10 })
+  await world.settle()
+  assert.is(world.handed.at(-1)!.legId, short, 'who has waited longer overflows at once')
+  await world.close()
+})
+
 test('max_wait_seconds ends the wait while a phone rings, too: it falls silent, and its agent has missed nothing', async () => {
   const { world, queue, agents } = await withAgents({ max_wait_seconds: 15, overflow: TO_ASSISTANT }, 'ann')
   const caller = await world.call(queue)
@@ -502,6 +536,30 @@ test('hold.announce_position: callers are told their place when they come, and a
   assert.equal(said(second), [['Welcome.', 'You are number 2 in line.'], ['tone']])
   await world.later(30_000)
   assert.equal(said(second).slice(2), [['You are number 2 in line.'], ['tone']])
+  await world.close()
+})
+
+test('hold is that of the queue now, also for who waits already, who does not hear the announcement again', async () => {
+  const { world, queue } = await withAgents({ hold: { ...DEFAULT_SETTINGS.hold, announcement: 'Welcome.' } })
+  const heard = () =>
+    world.media.handled
+      .filter(({ name }) => name === 'leg.play')
+      .flatMap(({ body }) => (body as { sources: { kind: string; text?: string }[] }).sources)
+      .map(({ text, kind }) => text ?? kind)
+  await world.call(queue)
+  await world.settle()
+  assert.equal(heard(), ['Welcome.', 'music'])
+  await world.later(1000)
+  await change(world, queue, { hold: { audio: 'silence', announce_position: true, position_interval_seconds: 30 } })
+  await world.settle()
+  assert.equal(heard().slice(2), [phrasesOf('en').next, 'silence'])
+  await world.later(30_000)
+  assert.equal(heard().slice(4), [phrasesOf('en').next, 'silence'])
+  await change(world, queue, { hold: { announce_position: false } })
+  await world.settle()
+  assert.equal(heard().slice(6), ['silence'])
+  await world.later(60_000)
+  assert.is(heard().length, 7)
   await world.close()
 })
 
