@@ -50,7 +50,8 @@ export async function insertClientToken(
     device: device ?? null,
     id: newId('call'),
     ...ownedBy(tenant),
-    expires_at: new Date(at.getTime() + ttlS * 1000).toISOString(),
+    // A JWT counts whole seconds: it is to be valid until this very time.
+    expires_at: new Date(Math.ceil(at.getTime() / 1000 + ttlS) * 1000).toISOString(),
     used_at: null,
     created: at.toISOString(),
   }

@@ -267,6 +267,19 @@ test('the token works until expires_at; ttl_s is 300 to 900, default 300', async
   await app.close()
 })
 
+test('the token works until expires_at to the millisecond, though a JWT counts whole seconds', async () => {
+  const app = await makeWholeApp()
+  app.clock.advance(935)
+  const [last, late] = [await app.live('POST /v1/client_tokens', {}), await app.live('POST /v1/client_tokens', {})]
+  const until = Date.parse(last.body.expires_at) - app.clock.now().getTime()
+  assert.ok(until >= 300_000, 'the time that was asked for, and less than a second more')
+  app.clock.advance(until - 1)
+  assert.is(await redeem(app, last.body.token), last.body.call_id)
+  app.clock.advance(1)
+  assert.is(await redeem(app, late.body.token), 'client_token_invalid')
+  await app.close()
+})
+
 test("the browser's Origin must match; a mismatch does not use the token up", async () => {
   const app = await makeWholeApp()
   const { token, call_id } = (await app.live('POST /v1/client_tokens', { origin: 'https://Shop.Example.com:443/' }))
