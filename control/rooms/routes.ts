@@ -73,7 +73,7 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       id: 'updateConferenceRoom',
       summary: 'Change a conference room',
       description:
-        'Updates the fields sent, a `schedule` as a whole. A PIN of null removes the PIN. A running session keeps its settings. 409 for `locked` without a session.',
+        'Updates the fields sent, a `schedule` as a whole. A PIN of null removes the PIN. A running session keeps `record`, `transcribe`, `announce` and `max_participants`. 409 for `locked` without a session.',
       ...common,
       scope: 'conference:write',
       body: changeBody,

@@ -9,17 +9,15 @@ import { type ConferenceRoom, type RoomFacts, toConferenceRoom } from './room-sc
 export const toObject = async (db: Db, tenant: Tenant, row: ConferenceRoomRow): Promise<ConferenceRoom> =>
   toConferenceRoom(row, await factsOf(db, tenant, row))
 
-const routesTo = (db: Db, tenant: Tenant, roomId: string) =>
-  forTenant(db, tenant)
-    .select('inbound_routes')
-    .select(['id', 'match_to'])
-    .where('target', '=', 'room')
-    .where('target_id', '=', roomId)
-    .orderBy('id')
-    .execute()
+/** What can be dialled to come in, each once, the first route's first. A prefix is no number. */
+async function numbersOf(db: Db, tenant: Tenant, roomId: string): Promise<string[]> {
+  const routes = forTenant(db, tenant).select('inbound_routes').select('match_to').where('target', '=', 'room')
+  const found = await routes.where('target_id', '=', roomId).orderBy('id').execute()
+  return [...new Set(found.flatMap(({ match_to: to }) => (to === null || to.endsWith('*') ? [] : [to])))]
+}
 
 async function factsOf(db: Db, tenant: Tenant, row: ConferenceRoomRow): Promise<RoomFacts> {
-  const dialIn = (await routesTo(db, tenant, row.id)).flatMap(({ match_to }) => (match_to === null ? [] : [match_to]))
+  const dialIn = await numbersOf(db, tenant, row.id)
   const session = await runningSession(db, row)
   if (session === undefined || session.status === 'queued') return { dialIn, live: null }
   const seated = await forTenant(db, tenant)

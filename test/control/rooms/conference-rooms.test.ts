@@ -118,6 +118,23 @@ test('PATCH: a schedule replaces the schedule, of settings only those sent chang
   await world.close()
 })
 
+test('dial_in: the numbers routed to the room, each once, whatever else their routes ask for', async () => {
+  const world = await makeWholeApp()
+  const { live } = world
+  const { id } = await create(world)
+  for (const match of [
+    { to: '+15550100' },
+    { to: '+15550100', from: '+15550199' },
+    { to: '+1555*' },
+    { from: '+15550198' },
+    { to: '1001' },
+  ]) {
+    assert.is((await live('POST /v1/inbound_routes', { match, target: { type: 'room', id } })).status, 201)
+  }
+  assert.equal((await live(`GET /v1/conference_rooms/${id}`)).body.dial_in, ['+15550100', '1001'])
+  await world.close()
+})
+
 test('the list has the active rooms, newest first, and their numbers', async () => {
   const world = await makeWholeApp()
   const { live } = world
