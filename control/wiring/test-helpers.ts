@@ -32,7 +32,8 @@ export function testHelperRoutes({ now }: { now: () => Date }): Route[] {
       reply: testEventSchema,
       errors: [409],
       handler: async (context, { body: { type } }) => {
-        const event = { type, at: now().toISOString(), object: kindOfEvent(type)!.sample, request: context }
+        const object = { ...kindOfEvent(type)!.sample, livemode: context.livemode }
+        const event = { type, at: now().toISOString(), object, request: context }
         return context.transaction(async trx => {
           const id = await appendEvent(trx, context, event)
           return { object: 'test_event' as const, id, type, livemode: context.livemode }

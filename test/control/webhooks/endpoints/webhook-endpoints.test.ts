@@ -301,6 +301,7 @@ test('POST /test_helpers/events stores a sample of any type and delivers it to s
     assert.equal([status, body], [201, { object: 'test_event', id: body.id, type, livemode: false }])
     const stored = await world.ask(`GET /v1/events/${body.id}`, undefined, testKey)
     assert.equal([stored.status, stored.body.type], [200, type])
+    assert.is(stored.body.data.object.livemode, false, `the object of ${type} is of test mode, too`)
   }
   await world.dispatcher.deliverDue()
   const paths = world.receiver.received.map(({ path }) => path)
