@@ -169,7 +169,7 @@ async function versionProblem(
 ): Promise<Problem | null> {
   if (version === 'published' || (flowId !== null && (await hasVersion(trx, context, flowId, version)))) return null
   const message =
-    flowId === null ? 'flow_version needs a flow.' : `The flow has no published version ${version}: ${flowId}`
+    flowId === null ? 'script.version needs a flow.' : `The flow has no published version ${version}: ${flowId}`
   return problem('parameter_invalid', message, { param: 'script.version' })
 }
 

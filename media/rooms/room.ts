@@ -120,10 +120,6 @@ export class Room {
     return this.#passThrough.isOn
   }
 
-  get full(): boolean {
-    return this.legs.length >= this.spec.maxMembers
-  }
-
   /** It contains nothing but its members' own voices, and nobody else listens. */
   get isPlain(): boolean {
     if (this.pause !== null || this.isSpread || this.spec.kind === 'echo' || !(this.chorus?.isEmpty ?? true))
