@@ -13,6 +13,8 @@ import type { Spooled, Upload } from '../route.ts'
 const MAX_FIELDS = 20
 const MAX_FIELD_BYTES = 64 * 1024
 const MAX_PARTS = 32
+/** What a field's reader puts for bytes that are not UTF-8: kept, they would be other characters than were sent. */
+const REPLACEMENT = '\ufffd'
 /** Room for the JSON around a file, and for the other parameters. */
 const JSON_MARGIN_BYTES = 256 * 1024
 
@@ -59,8 +61,9 @@ export async function readMultipart(
           spooled = file
           body[part.fieldname] = { content_sha256: sha256, ...named }
         }
-      } else if (part.valueTruncated) {
-        throw Object.assign(new Error(`${part.fieldname} is too long`), { param: part.fieldname })
+      } else if (part.valueTruncated || String(part.value).includes(REPLACEMENT)) {
+        const fault = part.valueTruncated ? 'too long' : 'not UTF-8'
+        throw Object.assign(new Error(`${part.fieldname} is ${fault}`), { param: part.fieldname })
       } else body[part.fieldname] = typed(part.value, propertyOf(schema, part.fieldname))
     }
   } catch (error) {
