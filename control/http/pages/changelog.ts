@@ -30,9 +30,7 @@ ${sections.join('\n')}`,
 
 /** The changelog as a feed: Atom (RFC 4287) and JSON Feed 1. `baseUrl` without a trailing slash. */
 export function changelogFeed(baseUrl: string): { atom: string; json: string } {
-  const entries = changelog()
-    .flatMap(section => section.entries)
-    .sort((a, b) => (a.date > b.date ? -1 : a.date < b.date ? 1 : 0))
+  const entries = changelog().flatMap(section => section.entries)
   const page = `${baseUrl}/changelog`
   const feed = new Feed({
     id: page,

@@ -10,6 +10,8 @@ import type { ApiVersion } from '../../kernel/versions/version.ts'
 
 /** Months before a sunset (specification, "Versioning" 10). */
 const NOTICES = [6, 3, 1]
+/** How far back requests are looked at: further than the hour between two looks [ms]. */
+const IN_USE_MS = 2 * 60 * 60 * 1000
 
 export interface SunsetMailDeps {
   store: Store
@@ -22,7 +24,7 @@ export interface SunsetMailDeps {
 }
 
 /**
- * Mails the owners and administrators of organisations whose keys or webhook endpoints are pinned to a version with a sunset: six
+ * Mails the owners and administrators of organisations whose keys or webhook endpoints use a version with a sunset: six
  * months, three months and one month before, each person once per notice. A missed notice is skipped once the next one is due. Returns the
  * number of queued mails.
  */
@@ -54,13 +56,18 @@ interface Pinned {
   places: string[]
 }
 
-/** The organisations with valid keys or enabled endpoints of a version, in either mode. */
+/** The organisations with enabled endpoints of a version, or valid keys that are pinned to it or have just chosen it, in either mode. */
 async function organisationsOn(db: Db, version: string, now: Date): Promise<Pinned[]> {
+  const choosing = db
+    .selectFrom('request_logs')
+    .select('api_key_id')
+    .where('created', '>', new Date(now.getTime() - IN_USE_MS).toISOString())
+    .where('api_version', '=', version)
   const keys = await db
     .selectFrom('api_keys')
     .innerJoin('organisations', 'organisations.id', 'api_keys.organisation_id')
     .select(['organisations.id', 'organisations.name', 'api_keys.name as label', 'hint'])
-    .where('api_version', '=', version)
+    .where(eb => eb.or([eb('api_version', '=', version), eb('api_keys.id', 'in', choosing)]))
     .where(eb => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]))
     .execute()
   const endpoints = await db
@@ -100,15 +107,8 @@ async function tell(
       const row = { organisation_id: organisation.id, version, months, email, created: now().toISOString() }
       if (!(await insertNew(trx, 'sunset_notices', row))) return
       const id = `sunset.${organisation.id}.${version}.${months}.${sha256(email).slice(0, 16)}`
-      await queueMail(
-        trx,
-        vault,
-        { id, to: email, ...textOf(deps, organisation, notice) },
-        {
-          now: now(),
-          organisationId: organisation.id,
-        },
-      )
+      const mail = { id, to: email, ...textOf(deps, organisation, notice) }
+      await queueMail(trx, vault, mail, { now: now(), organisationId: organisation.id })
       queued += 1
     })
   }

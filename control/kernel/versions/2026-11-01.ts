@@ -10,6 +10,14 @@ const callbacks = { objects: ['callback'], operations: ['createCallback', 'updat
 export const version20261101: ApiVersion = {
   date: '2026-11-01',
   changes: [
+    added(
+      'Campaigns, imports, consents, do-not-call list, messages, quality (summaries, evaluations, insights, search), copilot sessions, tools, secrets, voices and models, partners.',
+      '2026-11-29',
+    ),
+    added(
+      'Queues, agents, teams, users, assistants, flows, audio assets, client tokens, recordings, connections, phone numbers, inbound routes, organisation, API keys, events, test helpers.',
+      '2026-11-29',
+    ),
     changed("A callback's number is `phone`, formerly `phone_number`.", {
       ...callbacks,
       shape: renamed('phone_number', 'phone'),

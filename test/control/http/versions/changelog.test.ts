@@ -28,6 +28,19 @@ test('the changelog lists every change, newest first, tagged Added, Changed (ver
   assert.is(new Set(entries().map(({ id }) => id)).size, entries().length)
 })
 
+test('the changelog names whatever the API has: each group of its operations', async () => {
+  const { paths } = (await ask(world.app, 'GET /openapi.json')).body
+  const operations = Object.values(paths).flatMap(methods => Object.values(methods as object)) as { tags: string[] }[]
+  const words = (text: string) => text.toLowerCase().replaceAll('-', ' ')
+  const named = entries().map(({ text }) => words(text))
+  const groups = new Set(operations.flatMap(({ tags }) => tags.map(tag => words(tag).replace(/s$/, ''))))
+  assert.ok(groups.size > 30)
+  assert.equal(
+    [...groups].filter(group => !named.some(text => text.includes(group))),
+    [],
+  )
+})
+
 test('an addition between two versions keeps the IDs of the entries before it, and is listed by its date', () => {
   const before: ApiVersion = { date: '2026-01-01', changes: [added('Second'), added('First')] }
   const after = { ...before, changes: [added('Third', '2026-02-01'), ...before.changes] }

@@ -75,11 +75,29 @@ test('an owner who came later is told once, too; who has left the version is tol
   assert.equal(await mailedAt('2027-11-30T02:00:00Z'), [])
 })
 
+let pinned: string
+
 test('an organisation with a webhook endpoint pinned to the version is told', async () => {
   const made = await live('POST /v1/webhook_endpoints', { url: 'https://93.184.216.34/hook', api_version: OLD })
   assert.is(made.status, 201)
+  pinned = made.body.id
   assert.equal(await mailedAt('2027-11-30T03:00:00Z'), ['tom@example.com'])
   assert.match(plainText(mail.mails[0]!), 'webhook endpoint https://93.184.216.34/hook')
+})
+
+test('a key that is pinned to another version and chooses this one by its header is still using it', async () => {
+  await live(`PATCH /v1/webhook_endpoints/${pinned}`, { api_version: '2026-11-01' })
+  await addMember(live, 'kim@example.com', { role: 'owner' })
+  await jobs.runDue()
+  const key = (await live('POST /v1/api_keys', { name: 'Till' })).body
+  const asked = { key: key.secret, headers: { 'service-version': OLD } }
+  assert.is((await live('GET /v1/teams', undefined, asked)).status, 200)
+  assert.is((await live('GET /v1/request_logs')).status, 200, 'what was logged is written')
+  assert.equal(await mailedAt('2027-11-30T04:00:00Z'), ['kim@example.com'])
+  assert.match(plainText(mail.mails[0]!), `API key Till ${key.hint}`)
+  await addMember(live, 'lee@example.com', { role: 'owner' })
+  await jobs.runDue()
+  assert.equal(await mailedAt('2027-11-30T08:00:00Z'), [], 'no longer')
 })
 
 test('of notices whose time passed while nobody looked only the last is sent; after the sunset none', () => {
