@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { type Problem, problem } from '../http/errors.ts'
+import { type Exists, existsIn, listReferences, referenceProblem } from '../http/references.ts'
 import { input, nullable, partialInput } from '../kernel/schema.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
@@ -26,7 +27,7 @@ const sampling = {
   queue_ids: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     maxItems: 1000,
     uniqueItems: true,
-    description: 'Only calls of these queues; empty: all.',
+    description: 'Only calls of these queues, of either mode; empty: all.',
   }),
   review_percent: percent("Share of the evaluations that need a person's review."),
   review_below: nullable(
@@ -96,6 +97,23 @@ export function qualityProblem({ dispositions = [], qa_rubric = [] }: Static<typ
     return problem('parameter_invalid', 'A key is in its list twice.', { param: `dispositions[${twice}].key` })
   }
   return rubricProblem(qa_rubric, 'qa_rubric')
+}
+
+const queueExists = existsIn('queues')
+const queueOfEitherMode: Exists = async (db, tenant, id) =>
+  (await queueExists(db, tenant, id)) || queueExists(db, { ...tenant, livemode: !tenant.livemode }, id)
+
+/** 400 for the first queue that the change adds and that does not exist. One that has been deleted since may stay. */
+export function addedQueuesProblem(
+  db: Db,
+  tenant: Tenant,
+  json: string | null,
+  { qa_sampling: { queue_ids = [] } = {} }: Static<typeof change>,
+): Promise<Problem | null> {
+  const before = qualityOf(json).qa_sampling.queue_ids
+  const named = listReferences('qa_sampling.queue_ids', queue_ids, 'queue', queueOfEitherMode)
+  const added = named.filter((_, at) => !before.includes(queue_ids[at]!))
+  return referenceProblem(db, tenant, added)
 }
 
 export async function qualityOfTenant(db: Db, { organisationId }: Tenant): Promise<QualitySettings> {

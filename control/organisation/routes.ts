@@ -22,7 +22,14 @@ import {
   DEFAULT_CALLBACK_SETTINGS,
 } from './hours-schema.ts'
 import type { PciOf, PciSettings } from './pci.ts'
-import { changedQuality, qualityChange, qualityFields, qualityOf, qualityProblem } from './quality.ts'
+import {
+  addedQueuesProblem,
+  changedQuality,
+  qualityChange,
+  qualityFields,
+  qualityOf,
+  qualityProblem,
+} from './quality.ts'
 import { redactionFields, redactionOf, redactionProblem } from './redaction/settings.ts'
 import { retentionOf } from './retention.ts'
 
@@ -142,7 +149,8 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
           return problem('parameter_invalid', `There is no country ${body.country}.`, { param: 'country' })
         }
         return store.transaction(async trx => {
-          const documents = toDocuments(await organisationRow(trx, context), body)
+          const row = await organisationRow(trx, context)
+          const documents = (await addedQueuesProblem(trx, context, row.quality, body)) ?? toDocuments(row, body)
           if (isProblem(documents)) return documents
           const values = { ...toColumns(body), ...documents, updated: now().toISOString() }
           await trx.updateTable('organisations').set(values).where('id', '=', context.organisationId).execute()

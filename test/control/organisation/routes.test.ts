@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { organisationRoutes, organisationSettings } from '../../../control/organisation/routes.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, serve } from '../app-harness.ts'
+import { makeWholeApp, refusal } from '../whole-app.ts'
 
 const test = suite('control/organisation/routes')
 
@@ -85,6 +86,18 @@ test('each mode has a stream signing secret of its own', async () => {
 test('another organisation is not touched', async () => {
   const theirs = await ask(app, 'GET /v1/organisation', { key: world.theirs.keys.live })
   assert.is(theirs.body.pci.enabled, false)
+})
+
+test('calls that are evaluated are of queues that exist, in either mode; one that was deleted since may stay', async () => {
+  const { live, test: inTest, close } = await makeWholeApp()
+  const sample = (...ids: string[]) => live('PATCH /v1/organisation', { qa_sampling: { queue_ids: ids } })
+  const ofLive = (await live('POST /v1/queues', { name: 'Sales' })).body.id
+  const ofTest = (await inTest('POST /v1/queues', { name: 'Sales' })).body.id
+  assert.equal(refusal(await sample(ofLive, 'que_1')), [400, 'qa_sampling.queue_ids[1]', undefined])
+  assert.equal((await sample(ofLive, ofTest)).body.qa_sampling.queue_ids, [ofLive, ofTest])
+  assert.is((await live(`DELETE /v1/queues/${ofLive}`)).status, 200)
+  assert.is((await sample(ofLive, ofTest)).status, 200)
+  close()
 })
 
 test.run()
