@@ -12,6 +12,8 @@ const BEHIND_MS = 2
 const MAX_CATCH_UP = 5 * SLOTS
 /** If more slots in a row than that are behind by more than half of it, it is no stall but an overload, in which nothing is caught up. */
 const FAR_BEHIND_MS = (MAX_CATCH_UP / 2) * SLOT_MS
+/** After so many slots without a pause the thread does what else it has to, such as commands. */
+const MAX_AT_ONCE = 2 * MAX_CATCH_UP
 
 /** Upper bounds of the counts [ms]. */
 const BOUNDS_MS = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100]
@@ -116,7 +118,7 @@ export class Clock implements EngineClock {
   start(): void {
     if (this.running) return
     this.#next = this.#now()
-    this.#arm()
+    this.#arm(this.#next)
   }
 
   stop(): void {
@@ -136,7 +138,7 @@ export class Clock implements EngineClock {
     return this.#next - this.#now()
   }
 
-  #arm(): void {
+  #arm(now: number): void {
     this.#timer = setTimeout(
       () => {
         // Timers run before sockets are read. One turn of the loop later, everything that has arrived is in the jitter buffers, so
@@ -144,14 +146,14 @@ export class Clock implements EngineClock {
         this.#immediate = setImmediate(() => this.#run())
       },
       // Timers have whole milliseconds: one that is cut down to those would fire once before the slot, in vain.
-      Math.ceil(Math.max(0, this.#next - this.#now())),
+      Math.ceil(Math.max(0, this.#next - now)),
     )
   }
 
+  /** Runs what is due. Slots that take longer than their time never catch up: others of the thread have their turn all the same. */
   #run(): void {
-    const begin = this.#now()
-    let now = begin
-    for (; this.running && this.#next <= now; now = this.#now()) {
+    let now = this.#now()
+    for (let n = 0; n < MAX_AT_ONCE && this.running && this.#next <= now; n++) {
       this.#leaveOut(now)
       this.#farBehind = now - this.#next > FAR_BEHIND_MS ? this.#farBehind + 1 : 0
       this.slots++
@@ -160,12 +162,19 @@ export class Clock implements EngineClock {
       if (now - this.#next > SLOT_MS) this.late++
       this.#onSlot(this.#count++ % SLOTS, this.#next)
       this.#next += SLOT_MS
+      const begun = now
+      now = this.#now()
+      this.#show(now - begun)
     }
+    if (this.#timer !== undefined) this.#arm(now)
+  }
+
+  /** After each slot: whoever looks sees it while this thread catches up, too. */
+  #show(tookMs: number): void {
     this.#face[0] = this.#before[0] + this.slots
     this.#face[1] = this.#before[1] + this.late + this.skipped
-    this.#inSlotsMs += now - begin
+    this.#inSlotsMs += tookMs
     this.#face[2] = this.#before[2] + this.#inSlotsMs
-    if (this.#timer !== undefined) this.#arm()
   }
 
   /**

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { Clock, SLOTS } from '../../../media/engine/clock.ts'
+import { Clock, newClockFace, readClockFaces, SLOTS } from '../../../media/engine/clock.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/engine/clock')
@@ -59,6 +59,44 @@ test('in an overload, what is behind is skipped at once, so that what is played 
   assert.ok(Math.min(...whole) >= 100, `${whole} slots between two skips`)
   // A tenth of all is lost, whichever way it is skipped.
   assert.ok(clock.skipped / (clock.skipped + clock.slots) < 0.12, `${clock.skipped} of ${clock.slots}`)
+})
+
+test('in an overload the thread is not the slots alone: others see how late they are, and commands are carried out meanwhile', async () => {
+  let now = 0
+  let [slots, slotsAtMost] = [0, 0]
+  const face = newClockFace()
+  const seen: ReturnType<typeof readClockFaces>[] = []
+  await new Promise<void>((resolve, reject) => {
+    const clock = new Clock(
+      () => {
+        seen.push(readClockFaces([face]))
+        now += 5.5
+        slotsAtMost = Math.max(slotsAtMost, ++slots)
+        if (slots > 1000) {
+          clock.stop()
+          reject(new Error('nothing else had its turn'))
+        }
+      },
+      () => now,
+      face,
+    )
+    clock.start()
+    const command = (left: number): void => {
+      slots = 0
+      if (left > 0) setTimeout(command, 1, left - 1)
+      else {
+        clock.stop()
+        resolve()
+      }
+    }
+    now = 5
+    command(200)
+  })
+  assert.ok(seen.length > 100 && slotsAtMost <= 2 * 40, `${seen.length} slots, ${slotsAtMost} of them at once`)
+  seen.slice(1).forEach((one, n) => assert.is(one.slots, n + 1, 'shown after each slot'))
+  const { late, slots: ran, inSlotsMs } = seen.at(-1)!
+  assert.ok(late > 0.9 * ran, `${late} of ${ran} are late`)
+  assert.ok(inSlotsMs[0]! > 0.95 * (now - 5), `${inSlotsMs} of ${now} ms in slots`)
 })
 
 test('stalls that follow each other are caught up with like the first one', async () => {
