@@ -47,6 +47,8 @@ export class BrowserLeg extends Leg {
   readonly #playout = new LivePlayout()
   readonly #plc = new Plc()
   readonly #clock = new SenderClock()
+  /** That the clock knows [µs]. */
+  #roundTripUs = -1
   /** So many frames had come by then [ms]. */
   #come = { frames: 0, by: Number.NEGATIVE_INFINITY }
   readonly #oneWay = new OneWayWatch(MUTE_PAGE_MS)
@@ -135,9 +137,9 @@ export class BrowserLeg extends Leg {
   override playedUntil(now: number): number {
     const { written, read } = this.#fromPage
     if (this.#way?.isOpen(now) === true) return this.#way.packets.playedUntil(now)
-    if (this.#isLive) return this.#clock.timeOf(read * LEG_SAMPLES, now)
+    if (this.#isLive) return this.#clock.earliestOf(read * LEG_SAMPLES, now)
     if (((read - this.#come.frames) | 0) >= 0) this.#come = { frames: written, by: now }
-    return this.#come.by
+    return this.#come.by - Math.max(0, this.#roundTripUs) / 1000
   }
 
   get #isLive(): boolean {
@@ -156,6 +158,9 @@ export class BrowserLeg extends Leg {
 
   #live(now: number): Frame | null {
     const ring = this.#fromPage
+    const roundTripUs = Atomics.load(this.#facts, FACTS.roundTripUs)
+    if (roundTripUs !== this.#roundTripUs) this.#clock.travels(roundTripUs / 1000)
+    this.#roundTripUs = roundTripUs
     if (ring.waiting > 0) this.#clock.observe(ring.written * LEG_SAMPLES, now)
     const excess = this.#playout.excess(ring.waiting)
     ring.skip(excess)

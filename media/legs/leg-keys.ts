@@ -50,6 +50,16 @@ export class LegKeys {
     return this.#clock.timeOf(timestamp, now)
   }
 
+  /** The earliest time at which it can have been sent. */
+  sentNoEarlier(timestamp: number, now: number): number {
+    return this.#clock.earliestOf(timestamp, now)
+  }
+
+  /** RTCP has measured a round trip. */
+  travels(roundTripMs: number): void {
+    this.#clock.travels(roundTripMs)
+  }
+
   /** The minimum remaining duration of the key that is down, by its own statement. */
   downUntil(now: number): number {
     return Math.max(now, this.#beganAt + this.#reader.durationMs) + EVENT_TIMEOUT_MS

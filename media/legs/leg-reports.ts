@@ -46,6 +46,8 @@ export class LegReports {
   readonly #random: () => number
   readonly #cname: string
   #roundTripMs: number | null = null
+  /** The round trip that the last datagram has measured [ms]; null: none. */
+  measuredMs: number | null = null
   /** The stream that has ended since the last report; null: none. */
   #ended: EndedStream | null = null
 
@@ -58,10 +60,12 @@ export class LegReports {
 
   /** An RTCP datagram arrived. @returns `left`: this source said goodbye; `bad`: it was malformed */
   receive(bytes: Uint8Array, source: number, now: number): 'report' | 'left' | 'bad' {
+    this.measuredMs = null
     if (!parseRtcp(bytes, compound)) return 'bad'
     if (compound.hasSenderInfo) this.stats.senderReport(compound.ssrc, compound.senderNtp, now)
     const block = compound.blockAbout(this.#sender.ssrc)
-    if (block !== null) this.#roundTripMs = roundTripMs(block, wallMs(now)) ?? this.#roundTripMs
+    if (block !== null) this.measuredMs = roundTripMs(block, wallMs(now))
+    this.#roundTripMs = this.measuredMs ?? this.#roundTripMs
     return compound.saysBye(source) ? 'left' : 'report'
   }
 

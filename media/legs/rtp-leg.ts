@@ -401,6 +401,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   rtcp(datagram: Uint8Array, host: string, _port: number, now: number): void {
     if (this.#media === null) return
     const told = this.#rtcp.receive(datagram, host, this.#media, this.#sourceSsrc, now)
+    const { measuredMs } = this.#reports
+    if (told !== null && measuredMs !== null) this.#keys.travels(measuredMs)
     if (told === 'left') this.#sourceLeft()
     else if (told === 'report') this.#presence.lastPacketAt = now
   }
@@ -584,7 +586,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   override playedUntil(now: number): number {
     const audio = this.#former?.audio ?? this.#audio
     if (audio === null) return now
-    return this.#keys.sentAt(audio.jitter.playedTimestamp, now) - audio.waiting / (LEG_CLOCK_HZ / 1000)
+    return this.#keys.sentNoEarlier(audio.jitter.playedTimestamp, now) - audio.waiting / (LEG_CLOCK_HZ / 1000)
   }
 
   /** Reports missing audio. */

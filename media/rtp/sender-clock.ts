@@ -6,17 +6,28 @@ const UNITS_PER_MS = 8
 const DRIFT = 0.001
 /** A larger difference is not a delay: the sender's timestamps have restarted [ms]. */
 const MAX_DELAY_MS = 10_000
+/** Audio for this long, with this many round trips and without a longer gap, tells a sender that stood still from a slow network [ms]. */
+const STEADY_MS = 10_000
+const ROUND_TRIPS = 2
+const GAP_MS = 1000
 
 /**
  * When something was sent, on our clock, by its RTP timestamp: as if it had travelled as fast as the fastest packet. So a key whose
  * packets were delayed counts by the time of its press. A sender that stood still without counting that time in its timestamps looks the same:
- * what it sends counts as sent earlier, so a key soon after a card-payment pause rather counts as one of it. Pure: `now` is monotonic [ms].
+ * what it sends counts as sent earlier, so a key soon after a card-payment pause rather counts as one of it. It is told from a slow network by round
+ * trips (RFC 3550 §6.4.1), which no packet's way to us takes longer than: where all audio of a while seems to be later than that, the sender stood still.
+ * Pure: `now` is monotonic [ms].
  */
 export class SenderClock {
   readonly #timestamps = new Unwrapper(32)
   /** Our clock at timestamp 0 of theirs, by the fastest packet [ms]. */
   #originMs = Number.NaN
   #lastMs = 0
+  #roundTripMs: number | null = null
+  /** No packet of late was on its way for longer, by the slower one of two round trips [ms]; 0: not known. */
+  #travelMs = 0
+  /** Audio without a gap: since when, the least origin, round trips in that time, and the slowest of them [ms]. */
+  readonly #steady = { since: Number.NaN, least: 0, roundTrips: 0, slowest: 0 }
 
   /** A packet of audio has arrived. */
   observe(timestamp: number, now: number): void {
@@ -24,7 +35,26 @@ export class SenderClock {
     const expected = this.#originMs + DRIFT * (now - this.#lastMs)
     const isKnown = Math.abs(originMs - expected) < MAX_DELAY_MS
     this.#originMs = isKnown ? Math.min(expected, originMs) : originMs
+    this.#steadyAt(originMs, now)
     this.#lastMs = now
+  }
+
+  /** A round trip was measured. */
+  travels(roundTripMs: number): void {
+    this.#travelMs = Math.max(roundTripMs, this.#roundTripMs ?? 0)
+    this.#roundTripMs = roundTripMs
+    this.#steady.roundTrips++
+    this.#steady.slowest = Math.max(this.#steady.slowest, roundTripMs)
+  }
+
+  #steadyAt(originMs: number, now: number): void {
+    const steady = this.#steady
+    const isOver = now - steady.since >= STEADY_MS && steady.roundTrips >= ROUND_TRIPS
+    // The fastest packet of that time took no longer than a round trip: the rest of its delay is time in which the sender stood still.
+    if (isOver && steady.least - this.#originMs > steady.slowest) this.#originMs = steady.least
+    if (isOver || !(now - this.#lastMs < GAP_MS) || Number.isNaN(steady.since)) {
+      Object.assign(steady, { since: now, least: originMs, roundTrips: 0, slowest: 0 })
+    } else steady.least = Math.min(steady.least, originMs)
   }
 
   /** Returns `now` if the time is unknown: the sender was not heard yet, or its timestamps make no sense. */
@@ -33,9 +63,15 @@ export class SenderClock {
     return sentAt < now && now - sentAt < MAX_DELAY_MS ? sentAt : now
   }
 
+  /** The earliest time at which it can have been sent: what no packet of late was faster than is part of its way, too. Where no round trip was measured, as `timeOf`. */
+  earliestOf(timestamp: number, now: number): number {
+    return this.timeOf(timestamp, now) - this.#travelMs
+  }
+
   /** Another sender: nothing is known about it. */
   reset(): void {
     this.#timestamps.reset()
     this.#originMs = Number.NaN
+    this.#steady.since = Number.NaN
   }
 }

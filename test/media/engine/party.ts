@@ -21,11 +21,14 @@ export class Received {
   readonly timestamps: number[] = []
   readonly markers: boolean[] = []
   readonly sequences: number[] = []
+  /** Of the last packet. */
+  ssrc = 0
   readonly #packet = new RtpPacket()
 
   take(bytes: Uint8Array, length: number): void {
     const packet = this.#packet
     parseRtp(bytes.subarray(0, length), packet)
+    this.ssrc = packet.ssrc
     const payload = bytes.slice(packet.payloadOffset, packet.payloadOffset + packet.payloadLength)
     if (packet.payloadType === TELEPHONE_EVENT) this.events.push({ code: payload[0]!, end: (payload[1]! & 0x80) !== 0 })
     else {

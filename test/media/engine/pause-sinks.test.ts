@@ -9,8 +9,9 @@ import type { Request } from '../../../media/protocol.ts'
 import { Annex } from '../../../media/rooms/annex.ts'
 import type { Leg } from '../../../media/rooms/leg.ts'
 import type { Room } from '../../../media/rooms/room.ts'
+import { ntpMiddle, RTCP_BUFFER_BYTES, writeReport } from '../../../media/rtp/rtcp.ts'
 import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
-import { TestEngine } from '../../fakes/engine.ts'
+import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { KeepingSink, toneFrame } from './party.ts'
 import { Typist } from './typist.ts'
@@ -58,13 +59,19 @@ interface Case {
   /** In these ticks our threads stand still: then all that was received and commanded happens at once. */
   stalls?: readonly [from: number, to: number]
   pauseAt?: number
+  /** Round trip that the caller's reports tell, every five seconds [ms]; absent: it sends none. */
+  roundTripMs?: number
+  /** The call begins so many ticks before. */
+  before?: number
+  /** The caller stands still in these ticks: it sends nothing, and its timestamps do not count them. */
+  isStill?(tick: number): boolean
   /** The pause ends by its deadline. */
   isTimed?: boolean
 }
 
 /** Lets a caller talk through a pause and on. @returns what reached whom from the pause on */
 async function run(one: Case, isFirst: boolean): Promise<Map<string, Int16Array>> {
-  const { delayOf, stalls = [END, END], pauseAt = PAUSE, isTimed } = one
+  const { delayOf, stalls = [END, END], pauseAt = PAUSE, isTimed, roundTripMs, before = 0, isStill } = one
   const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const kept = new Kept()
   const engine = new TestEngine(dir, { sinks: [kept] })
@@ -88,7 +95,8 @@ async function run(one: Case, isFirst: boolean): Promise<Map<string, Int16Array>
   const from = new Map<string, number>()
   let monitored = 0
   const [still, again] = stalls
-  for (let tick = 0; tick < END; tick++) {
+  for (let tick = -before; tick < END; tick++) {
+    if (roundTripMs !== undefined && (tick + before) % 250 === 50) report(engine, caller, roundTripMs)
     if (tick === pauseAt) {
       for (const [of, { frames }] of kept.sinks) from.set(of, frames.inbound.length)
       // What it hears fades out in the first frame.
@@ -99,7 +107,7 @@ async function run(one: Case, isFirst: boolean): Promise<Map<string, Int16Array>
       typist.tick(tick, false)
       engine.now += 20
       if (tick === again - 1) typist.deliver()
-    } else engine.run(1, () => typist.tick(tick))
+    } else engine.run(1, () => (isStill?.(tick) === true ? typist.deliver() : typist.tick(tick)))
   }
   await engine.close()
   rmSync(dir, { recursive: true })
@@ -108,6 +116,15 @@ async function run(one: Case, isFirst: boolean): Promise<Map<string, Int16Array>
     for (const track of ['inbound', 'outbound'] as const) heard.set(`${of} ${track}`, sink.samples(track, from.get(of)))
   }
   return heard
+}
+
+/** The caller reports on what it hears (RFC 3550 §6.4.2). */
+function report({ now }: TestEngine, { received, receiver }: FarEnd, roundTripMs: number): void {
+  const sentAt = ntpMiddle(performance.timeOrigin + now - roundTripMs)
+  const heard = { fractionLost: 0, cumulativeLost: 0, highestSequence: 1, jitter: 0 }
+  const block = { ...heard, ssrc: received.ssrc, lastSr: sentAt, delaySinceLastSr: 0 }
+  const bytes = new Uint8Array(RTCP_BUFFER_BYTES)
+  receiver?.rtcp(bytes.subarray(0, writeReport(bytes, 7, null, block, 'a')), `192.0.2.${CALLER.length}`, 4001, now)
 }
 
 /** The loudest that a tone is in any 20 ms [dBov]; the window keeps edges of the other one apart. */
@@ -131,6 +148,13 @@ const CASES: Record<string, Case> = {
   },
   'its network is slow since a second before the resume': { delayOf: tick => (tick < RESUME - 50 ? 30 : 230) },
   'the network is unsteady': { delayOf: tick => 20 + ((tick * 37) % 120) },
+  'each packet takes 230 ms, as round trips tell': { delayOf: () => 230, roundTripMs: 460 },
+  'its phone stood still for three seconds, long before': {
+    ...{ delayOf: still, roundTripMs: 60, before: 1500, isStill: tick => tick >= -1400 && tick < -1250 },
+  },
+  'its network is slow by half a second since long before': {
+    ...{ delayOf: tick => (tick < -1400 ? 30 : 530), roundTripMs: 560, before: 1500 },
+  },
   'our process stands still over the resume': { delayOf: still, stalls: [RESUME - 30, RESUME + 5] },
   'our process stands still, and the deadline passes meanwhile': {
     ...{ delayOf: still, stalls: [RESUME - 30, RESUME + 5], isTimed: true },
