@@ -1,18 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
-import type { CallbackRoute, CallbackRow, CallbackStatus } from './tables.ts'
+import { CALLBACK_STATUSES, type CallbackRoute, type CallbackRow } from './tables.ts'
 
-export const CALLBACK_STATUSES: CallbackStatus[] = [
-  'pending',
-  'offered',
-  'dialing',
-  'connected',
-  'completed',
-  'failed',
-  'cancelled',
-  'expired',
-]
 export const callbackRoute = oneOf<CallbackRoute[]>(['agent_queue', 'agent', 'assistant'])
 
 const webContext = Type.Object(
@@ -30,7 +20,7 @@ export const callbackSchema = Type.Object({
   livemode: Type.Boolean(),
   phone: Type.String({ description: 'Number to call back, E.164.' }),
   name: Type.String({ description: 'Name of the person, if known.' }),
-  status: oneOf<CallbackStatus[]>([...CALLBACK_STATUSES]),
+  status: oneOf([...CALLBACK_STATUSES]),
   source: Type.String({
     description:
       'queue, ivr, flow, ai, web, manual, campaign, voicemail, api. `campaign`: it was asked for in a call of a campaign, by whomever.',

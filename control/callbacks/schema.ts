@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { listParameters } from '../http/list.ts'
 import { filterText, input, metadata, metadataChange, nullable, oneOf, partialInput } from '../kernel/schema.ts'
-import { CALLBACK_STATUSES, callbackRoute } from './schema-callback.ts'
+import { callbackRoute } from './schema-callback.ts'
+import { CALLBACK_STATUSES } from './tables.ts'
 
 const reference = (description: string) => Type.String({ maxLength: 200, description })
 const time = (description: string) => Type.String({ format: 'date-time', description })

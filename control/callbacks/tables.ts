@@ -52,13 +52,15 @@ export interface CallbackRequestTable extends TenantColumns {
   callback_id: string
 }
 
-export type CallbackStatus =
-  | 'pending'
-  | 'offered'
-  | 'dialing'
-  | 'connected'
-  | 'completed'
-  | 'failed'
-  | 'cancelled'
-  | 'expired'
+export const CALLBACK_STATUSES = [
+  'pending',
+  'offered',
+  'dialing',
+  'connected',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+] as const
+export type CallbackStatus = (typeof CALLBACK_STATUSES)[number]
 export type CallbackRoute = 'agent_queue' | 'agent' | 'assistant'

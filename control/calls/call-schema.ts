@@ -5,19 +5,7 @@ import { type CallIdentity, callIdentity, type RedirectedFrom, redirectedFrom } 
 import { ANSWERED_BY, answeringSchema, shownAnswering } from './answering/schema.ts'
 import { cause, toCause } from './cause-schema.ts'
 import { durationOf } from './duration.ts'
-import type { CallRow, ParticipantRow } from './tables.ts'
-
-export const CALL_STATUSES = [
-  'queued',
-  'ringing',
-  'in_progress',
-  'held',
-  'completed',
-  'busy',
-  'no_answer',
-  'failed',
-  'cancelled',
-] as const
+import { CALL_STATUSES, type CallRow, type ParticipantRow } from './tables.ts'
 
 const ABSENT = 'Null: the call is older than this figure.'
 

@@ -6,8 +6,7 @@ import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { type CallKey, metadataKey } from './call-keys.ts'
-import { CALL_STATUSES } from './call-schema.ts'
-import type { CallRow } from './tables.ts'
+import { CALL_STATUSES, type CallRow } from './tables.ts'
 
 const only = (maxLength: number, which: string) => filterText(maxLength, `Only calls ${which}.`)
 

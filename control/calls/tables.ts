@@ -54,16 +54,18 @@ export interface SessionStateTable extends TenantColumns {
   active_speaker: Generated<string | null>
 }
 
-export type CallStatus =
-  | 'queued'
-  | 'ringing'
-  | 'in_progress'
-  | 'held'
-  | 'completed'
-  | 'busy'
-  | 'no_answer'
-  | 'failed'
-  | 'cancelled'
+export const CALL_STATUSES = [
+  'queued',
+  'ringing',
+  'in_progress',
+  'held',
+  'completed',
+  'busy',
+  'no_answer',
+  'failed',
+  'cancelled',
+] as const
+export type CallStatus = (typeof CALL_STATUSES)[number]
 
 /**
  * Where a call is led once it is answered. `park`: it hears music until something else is requested. `callback`: it returns a callback, and the
