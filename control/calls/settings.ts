@@ -1,27 +1,35 @@
-import type { LanguageCode } from '../kernel/languages.ts'
-import { type AudioDefaults, NO_AUDIO_DEFAULTS } from './sound/audio-schema.ts'
+import Type, { type Static } from 'typebox'
+import { LANGUAGE_CODES } from '../kernel/languages.ts'
+import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { audioDefaults, NO_AUDIO_DEFAULTS } from './sound/audio-schema.ts'
 import type { ConferenceRoomRow } from './tables.ts'
 
 /** `settings` of a conference room (specification, "ConferenceRoom"). */
-export interface RoomSettings extends AudioDefaults {
-  record: boolean
-  transcribe: boolean
-  mute_on_entry: boolean
-  announce: boolean
-  lock_on_start: boolean
-  max_participants: number
-  ai_note_taker: boolean
-  wait_for_moderator: boolean
-  language: LanguageCode
-  description: string
+export const roomSettings = {
+  record: Type.Boolean({ description: 'Record sessions.' }),
+  transcribe: Type.Boolean({ description: 'Transcribe sessions.' }),
+  mute_on_entry: Type.Boolean({ description: 'Members join muted; moderators never.' }),
+  announce: Type.Boolean({ description: 'Join and leave chimes.' }),
+  lock_on_start: Type.Boolean({ description: 'Lock the session as it starts; who waited is seated.' }),
+  max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
+  ai_note_taker: Type.Boolean({ description: 'Meeting notes after the session; needs `transcribe`.' }),
+  wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before they join.' }),
+  language: oneOf(LANGUAGE_CODES, {
+    description: 'Language of the prompts, transcripts and notes (`GET /languages`).',
+  }),
+  description: Type.String({ maxLength: 2000 }),
+  ...audioDefaults,
 }
 
-export interface RoomSchedule {
-  start_at: string | null
-  end_at: string | null
-  recurrence: 'none' | 'daily' | 'weekly' | 'weekdays'
-  timezone: string
+export const roomSchedule = {
+  start_at: nullable(timestamp('Null: always open.')),
+  end_at: nullable(timestamp()),
+  recurrence: oneOf(['none', 'daily', 'weekly', 'weekdays']),
+  timezone: Type.String({ minLength: 1, maxLength: 64 }),
 }
+
+export type RoomSettings = Static<Type.TObject<typeof roomSettings>>
+export type RoomSchedule = Static<Type.TObject<typeof roomSchedule>>
 
 export const DEFAULT_SETTINGS: RoomSettings = {
   record: false,

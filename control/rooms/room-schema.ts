@@ -1,33 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { scheduleOf, settingsOf } from '../calls/settings.ts'
-import { audioDefaults } from '../calls/sound/audio-schema.ts'
+import { roomSchedule, roomSettings, scheduleOf, settingsOf } from '../calls/settings.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
-import { LANGUAGE_CODES } from '../kernel/languages.ts'
-import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
-
-export const roomSettings = {
-  record: Type.Boolean({ description: 'Record sessions.' }),
-  transcribe: Type.Boolean({ description: 'Transcribe sessions.' }),
-  mute_on_entry: Type.Boolean({ description: 'Members join muted; moderators never.' }),
-  announce: Type.Boolean({ description: 'Join and leave chimes.' }),
-  lock_on_start: Type.Boolean({ description: 'Lock the session as it starts; who waited is seated.' }),
-  max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
-  ai_note_taker: Type.Boolean({ description: 'Meeting notes after the session; needs `transcribe`.' }),
-  wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before they join.' }),
-  language: oneOf(LANGUAGE_CODES, {
-    description: 'Language of the prompts, transcripts and notes (`GET /languages`).',
-  }),
-  description: Type.String({ maxLength: 2000 }),
-  ...audioDefaults,
-}
-
-export const roomSchedule = {
-  start_at: nullable(timestamp('Null: always open.')),
-  end_at: nullable(timestamp()),
-  recurrence: oneOf(['none', 'daily', 'weekly', 'weekdays']),
-  timezone: Type.String({ minLength: 1, maxLength: 64 }),
-}
 
 /** Specification, "ConferenceRoom". */
 export const conferenceRoomSchema = apiObject('conference_room', {

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { roomSchedule, roomSettings } from '../calls/settings.ts'
 import { listParameters } from '../http/list.ts'
 import { input, nullable, partialInput } from '../kernel/schema.ts'
-import { roomSchedule, roomSettings } from './room-schema.ts'
 
 const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })
 const fields = {
