@@ -176,8 +176,12 @@ async function destinationOf(
 const unfit = (message: string): Problem =>
   problem('parameter_invalid', message, { param: 'destination_participant_id' })
 
-/** We called the party there. A party that has dialled the number is its caller, and a caller's own number is only a claim. */
+/**
+ * We called the party there, as a call of its own or for this one. A party that has dialled the number is its caller, and a caller's own
+ * number is only a claim.
+ */
 async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {
+  if (participant.ring_id !== null) return isPaymentNumber(db, tenant, participant.address ?? '')
   const own = await forTenant(db, tenant).find('calls', participant.call_id)
   return own?.direction === 'outbound' && isPaymentNumber(db, tenant, own.to_address)
 }

@@ -204,6 +204,22 @@ test("without one it is the participant on one of the organisation's payment num
   await world.close()
 })
 
+test('a payment number that the call was transferred to is its payment line, also where keys may reach no other', async () => {
+  const { world, id, pay } = await payingCall({ enabled: true, payment_numbers_only: true })
+  const { control, media } = world
+  await control.ask('POST /v1/connections', { name: 'Carrier', kind: 'trunk', host: '198.51.100.7' })
+  await control.ask('POST /v1/phone_numbers', { number: '+15550000009', payment_line: true })
+  assert.is((await control.ask(`POST /v1/calls/${id}/transfer`, { to: '+15550000009' })).status, 200)
+  const { legId: line } = await media.command('leg.dial')
+  media.pickUp(line)
+  await media.committed()
+  assert.is((await pay({ action: 'pause' })).body.destination_participant_id, line)
+  assert.is((await pay({ action: 'resume' })).status, 200)
+  const named = await pay({ action: 'pause', destination_participant_id: line })
+  assert.equal([named.status, named.body.destination_participant_id], [200, line], named.text)
+  await world.close()
+})
+
 test('who has dialled a payment number is a caller, never the payment line', async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world
