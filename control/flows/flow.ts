@@ -226,14 +226,9 @@ async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowR
     created: at,
   })
   const object = await shown(deps, trx, context, { ...row, ...change })
-  const before = { status: row.status, published_version: row.published_version, latest_version: row.latest_version }
-  await appendEvent(trx, context, {
-    type: 'flow.published',
-    at,
-    object,
-    previousAttributes: before,
-    request: context,
-  })
+  const { status, published_version, latest_version } = row
+  const previousAttributes = { ...(status !== change.status && { status }), published_version, latest_version }
+  await appendEvent(trx, context, { type: 'flow.published', at, object, previousAttributes, request: context })
   return object
 }
 

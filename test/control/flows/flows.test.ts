@@ -131,6 +131,7 @@ test('publishing makes the next version, with an event in the same transaction',
     [1, 2],
   )
   assert.equal(mine[0].previous_attributes, { status: 'draft', published_version: null, latest_version: 0 })
+  assert.equal(mine[1].previous_attributes, { published_version: 1, latest_version: 1 }, 'what has changed, no more')
 })
 
 test('a draft with errors is not published: 409 lists them', async () => {
