@@ -192,7 +192,8 @@ const create =
     const chosen = merge(ASSISTANT_DEFAULTS, sent)
     const at = deps.now().toISOString()
     return context.transaction(async trx => {
-      const refused = (await refusal(deps, trx, context, sent)) ?? (await toolNamesProblem(trx, context, chosen))
+      const refused =
+        (await refusal(deps, trx, context, { sent, chosen })) ?? (await toolNamesProblem(trx, context, chosen))
       if (refused !== null) return refused
       const row = { id: newId('assistant'), name, ...columns(chosen), created: at, updated: at }
       await forTenant(trx, context).insert('assistants', row)
@@ -207,8 +208,10 @@ const change =
     const misled = offerProblem(deps, sent) ?? (await addressProblem(deps, sent))
     if (misled !== null) return misled
     return context.withRow('assistants', 'assistant', id, async (trx, row) => {
-      const chosen = merge<Settings>(settingsOf(row), sent)
-      const refused = (await refusal(deps, trx, context, sent)) ?? (await toolNamesProblem(trx, context, chosen))
+      const before = settingsOf(row)
+      const chosen = merge(before, sent)
+      const refused =
+        (await refusal(deps, trx, context, { sent, chosen, before })) ?? (await toolNamesProblem(trx, context, chosen))
       if (refused !== null) return refused
       const changed = { name: name ?? row.name, ...columns(chosen), updated: deps.now().toISOString() }
       await forTenant(trx, context).change('assistants', id, changed)
@@ -230,19 +233,29 @@ const addressProblem = async (
 const columns = (chosen: Settings) => ({ flow_id: chosen.flow_id, settings: JSON.stringify(chosen) })
 
 async function refusal(
-  { exists }: AssistantDeps,
+  deps: AssistantDeps,
   trx: Trx,
   context: Context,
-  sent: Omit<Static<typeof changeBody>, 'name'>,
+  {
+    sent,
+    chosen,
+    before,
+  }: { sent: Pick<Static<typeof changeBody>, 'hand_overs'>; chosen: Settings; before?: Settings },
 ): Promise<Problem | null> {
-  const refused = await referenceProblem(trx, context, [
-    { param: 'flow_id', id: sent.flow_id, kind: 'flow', exists: exists.flow },
-    { param: 'callbacks.queue_id', id: sent.callbacks?.queue_id, kind: 'queue', exists: exists.queue },
-    ...listReferences('tool_ids', sent.tool_ids ?? [], 'tool', exists.tool),
-    ...listReferences('kb_document_ids', sent.kb_document_ids ?? [], 'knowledge-base document', exists.kbDocument),
-  ])
+  const had = before && references(deps, before)
+  const refused = await referenceProblem(trx, context, references(deps, chosen), had)
   return refused ?? handOverProblem(trx, context, sent.hand_overs ?? [])
 }
+
+const references = (
+  { exists }: AssistantDeps,
+  { flow_id, callbacks, tool_ids, kb_document_ids: documents }: Settings,
+) => [
+  { param: 'flow_id', id: flow_id, kind: 'flow', exists: exists.flow },
+  { param: 'callbacks.queue_id', id: callbacks.queue_id, kind: 'queue', exists: exists.queue },
+  ...listReferences('tool_ids', tool_ids, 'tool', exists.tool),
+  ...listReferences('kb_document_ids', documents, 'knowledge-base document', exists.kbDocument),
+]
 
 /** Rows of older versions lack newer fields. */
 const settingsOf = (row: AssistantRow): Settings => ({

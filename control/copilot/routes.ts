@@ -103,8 +103,9 @@ const change =
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<CopilotProfile | Problem> => {
     const { name, ...sent } = body
     return context.withRow('copilot_profiles', 'copilot_profile', id, async (trx, row) => {
-      const settings = merge<ProfileSettings>(JSON.parse(row.settings), sent)
-      const refused = await refusal(deps, trx, context, { sent, settings })
+      const before = JSON.parse(row.settings) as ProfileSettings
+      const settings = merge(before, sent)
+      const refused = await refusal(deps, trx, context, { sent, settings, before })
       if (refused !== null) return refused
       const next = { name: name ?? row.name, ...columns(settings) }
       if (next.name === row.name && next.settings === row.settings) return toProfile(row)
@@ -144,21 +145,22 @@ async function refusal(
   deps: CopilotProfileDeps,
   trx: Trx,
   context: Context,
-  { sent, settings }: { sent: Sent; settings: ProfileSettings },
+  { sent, settings, before }: { sent: Sent; settings: ProfileSettings; before?: ProfileSettings },
 ): Promise<Problem | null> {
-  const { exists } = deps
-  const documents = sent.kb?.document_ids ?? []
+  const [named, had] = [references(deps, settings), before && references(deps, before)]
   return (
     settingsProblem(settings) ??
     deps.models.problem('model.model', sent.model?.model) ??
     deps.models.problem('model.fallback_model', sent.model?.fallback_model) ??
-    (await referenceProblem(trx, context, [
-      { param: 'script.flow_id', id: sent.script?.flow_id, kind: 'flow', exists: exists.script },
-      ...listReferences('kb.document_ids', documents, 'knowledge-base document', exists.kbDocument),
-    ])) ??
+    (await referenceProblem(trx, context, named, had)) ??
     (sent.script === undefined ? null : versionProblem(deps, trx, context, settings.script))
   )
 }
+
+const references = ({ exists }: CopilotProfileDeps, { script, kb }: ProfileSettings) => [
+  { param: 'script.flow_id', id: script.flow_id, kind: 'flow', exists: exists.script },
+  ...listReferences('kb.document_ids', kb.document_ids, 'knowledge-base document', exists.kbDocument),
+]
 
 /** Why a pinned version is invalid: it must be a published version of the flow, also if only the flow is changed. */
 async function versionProblem(

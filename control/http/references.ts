@@ -22,9 +22,15 @@ export interface Reference {
   exists: Exists
 }
 
-/** 400 for the first ID that does not exist for this tenant. */
-export async function referenceProblem(db: Db, tenant: Tenant, references: Reference[]): Promise<Problem | null> {
-  for (const { param, id, kind, exists } of references) {
+/** 400 for the first ID that does not exist for this tenant. Those of `before` are not looked for: they may be gone since. */
+export async function referenceProblem(
+  db: Db,
+  tenant: Tenant,
+  references: Reference[],
+  before: Reference[] = [],
+): Promise<Problem | null> {
+  const known = new Set(before.map(({ id }) => id))
+  for (const { param, id, kind, exists } of references.filter(one => !known.has(one.id))) {
     const there = id === null || id === undefined || (await exists(db, tenant, id))
     if (there === true) continue
     const message = there === false ? `No such ${kind}: ${id}` : `The ${kind} ${there}: ${id}`

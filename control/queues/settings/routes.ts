@@ -119,7 +119,7 @@ const change =
     })
   }
 
-/** Why a queue's settings are invalid. References that it had before are not checked again. */
+/** Why a queue's settings are invalid. */
 async function refusal(
   deps: QueueDeps,
   trx: Trx,
@@ -127,9 +127,8 @@ async function refusal(
   queue: { id: string; settings: QueueSettings; before?: QueueSettings },
 ): Promise<Problem | null> {
   const { id, settings, before } = queue
-  const known = new Set(before === undefined ? [] : references(deps, before).map(reference => reference.id))
-  const named = references(deps, settings).filter(reference => !known.has(reference.id))
-  const refused = settingsProblem(settings) ?? (await referenceProblem(trx, context, named))
+  const [named, had] = [references(deps, settings), before && references(deps, before)]
+  const refused = settingsProblem(settings) ?? (await referenceProblem(trx, context, named, had))
   if (refused !== null) return refused
   const all = new Map((await allQueues(trx, context)).map(row => [row.id, settingsOf(row)]))
   if (!overflowsIntoItself(id, all.set(id, settings))) return null

@@ -166,6 +166,17 @@ test('a profile and an assistant name documents of the knowledge base that are t
   assert.equal(profile.body.kb.document_ids, ['kbd_1'])
   const assistant = await live('POST /v1/assistants', { name: 'a', kb_document_ids: ['kbd_1'] })
   assert.equal(assistant.body.kb_document_ids, ['kbd_1'])
+  // What is read can be written back, also once a document is gone.
+  await live('DELETE /v1/kb/documents/kbd_1')
+  for (const [path, body] of [
+    [`copilot_profiles/${profile.body.id}`, (ids: string[]) => ({ kb: { document_ids: ids } })],
+    [`assistants/${assistant.body.id}`, (ids: string[]) => ({ kb_document_ids: ids })],
+  ] as const) {
+    assert.is((await live(`PATCH /v1/${path}`, body(['kbd_1']))).status, 200)
+    const refused = await live(`PATCH /v1/${path}`, body(['kbd_1', 'kbd_2']))
+    assert.is(refused.status, 400)
+    assert.match(refused.body.error.param, /document_ids\[1\]$/)
+  }
   await close()
 })
 
