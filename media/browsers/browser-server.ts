@@ -91,6 +91,10 @@ export class BrowserServer {
   constructor(options: BrowserServerOptions) {
     this.#options = options
     this.#newcomers = new Newcomers(MAX_NEWCOMERS, options.trustedProxies)
+    // A handshake that RFC 6455 §4.2.1 does not allow; `ws` would answer it with a line of text.
+    this.#ws.on('wsClientError', ({ message }, socket) =>
+      answer(socket, 400, this.#error('request_malformed', `${message}.`), ['Sec-WebSocket-Version: 13, 8']),
+    )
     const { hosts, port, tls } = options
     this.#http = [
       ...hosts.map(host => ({ host, port, server: this.#server() })),
@@ -103,10 +107,11 @@ export class BrowserServer {
     const bounds = { requestTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 }
     const answerPlain = (request: IncomingMessage, response: ServerResponse): void => {
       request.resume()
-      const [status, code] = this.#isServed(pathOf(request)) ? ([426, 'parameter_invalid'] as const) : NOT_FOUND
-      const message = 'This is the port of the call WebSocket.'
-      const body = JSON.stringify(errorBody({ code, message, requestId: '', publicUrl: options.publicUrl }))
-      response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
+      const [status, code] = this.#isServed(pathOf(request)) ? ([426, 'request_malformed'] as const) : NOT_FOUND
+      const body = JSON.stringify(this.#error(code, 'This is the port of the call WebSocket.'))
+      // RFC 9110 §15.5.22: with 426, the protocol to change to.
+      response.writeHead(status, { 'content-type': 'application/json', connection: 'close', upgrade: 'websocket' })
+      response.end(body)
     }
     const http: Server =
       tls === undefined ? createServer(bounds, answerPlain) : this.#tlsServer(tls, bounds, answerPlain)
@@ -118,7 +123,16 @@ export class BrowserServer {
       socket.destroy()
     })
     http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+    http.on('clientError', (_error, socket) => {
+      if (socket.writable) answer(socket, 400, this.#error('request_malformed', 'The request is not HTTP.'))
+      else socket.destroy()
+    })
     return http
+  }
+
+  /** The API's error envelope, for refusals before control is asked. */
+  #error(code: string, message: string, requestId = newBrowserId()): object {
+    return errorBody({ code, message, requestId, publicUrl: this.#options.publicUrl })
   }
 
   #tlsServer(
@@ -158,10 +172,10 @@ export class BrowserServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy())
-    const browserId = `brw_${newUlid()}`
+    const browserId = newBrowserId()
     const refuse = (status: number, code: string, message: string): void => {
       this.counters.refused++
-      answer(socket, status, errorBody({ code, message, requestId: browserId, publicUrl: this.#options.publicUrl }))
+      answer(socket, status, this.#error(code, message, browserId))
     }
     const use = PATHS[pathOf(request)]
     const token = tokenOf(request)
@@ -312,7 +326,8 @@ const TYPES: Record<string, string> = {
   media_unavailable: 'api_error',
 }
 
-/** The API's error envelope, for refusals before control is asked. */
+const newBrowserId = (): string => `brw_${newUlid()}`
+
 const errorBody = ({
   code,
   message,
@@ -339,13 +354,14 @@ const REASONS: Record<number, string> = {
   503: 'Service Unavailable',
 }
 
-function answer(socket: Duplex, status: number, body: object): void {
+function answer(socket: Duplex, status: number, body: object, headers: readonly string[] = []): void {
   const text = JSON.stringify(body)
   const lines = [
     `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(text)}`,
     ...(status === 429 || status === 503 ? ['Retry-After: 5'] : []),
+    ...headers,
     'Connection: close',
   ]
   // The server's sockets may stay half open: a page that never closes its half would keep it for ever.

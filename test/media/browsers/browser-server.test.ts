@@ -58,6 +58,31 @@ test('a page for which there is no call capacity is refused with 429, and with t
   server.close()
 })
 
+test('every error answers in the form of all: what is not HTTP, no upgrade, an unknown path, no token, no handshake', async () => {
+  const server = await serverWith((at, id) => at.admit(id, () => {}))
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key'
+  for (const [request, status, code] of [
+    ['hello', 400, 'request_malformed'],
+    ['GET /v1/web_calls HTTP/1.1\r\nHost: here', 426, 'request_malformed'],
+    ['GET /v1/nowhere HTTP/1.1\r\nHost: here', 404, 'resource_missing'],
+    [`GET /v1/web_calls HTTP/1.1\r\nHost: here\r\n${upgrade}: ${KEY}`, 401, 'client_token_invalid'],
+    [`GET /v1/web_calls?client_token=t HTTP/1.1\r\nHost: here\r\n${upgrade}: short`, 400, 'request_malformed'],
+  ] as const) {
+    const socket = connect({ host: '127.0.0.1', port: server.port })
+    let got = ''
+    socket.on('data', bytes => (got += bytes))
+    socket.write(`${request}\r\n\r\n`)
+    await once(socket, 'close')
+    const [head = '', ...rest] = got.split('\r\n\r\n')
+    assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `), request)
+    if (status === 426) assert.match(head, /^upgrade: websocket\r?$/im, 'RFC 9110 §15.5.22')
+    const { error } = JSON.parse(/\{.*\}/s.exec(rest.join(''))![0])
+    assert.equal([error.code, error.param, error.doc_url], [code, null, `https://tandem.test/docs/errors#${code}`])
+    assert.match(error.request_id, /^brw_[0-9a-z]{26}$/)
+  }
+  server.close()
+})
+
 test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
   const seen: { opened: number; admitted: boolean[] } = { opened: 0, admitted: [] }
   const server = await serverWith((at, id) => seen.admitted.push(at.admit(id, () => seen.opened++)))
