@@ -1,7 +1,7 @@
 /**
- * The test command. Each of its processes runs many test files. Files that start the product come first: three at a time, of which one
- * mostly sleeps; then, two at a time, those that take a core, and those that judge audio by its timing. There are more at a time while much
- * of the machine is free. Those that want the machine to themselves follow, one by one. Unit tests take what all of these leave, at a lower
+ * The test command. Each of its processes runs many test files. Files that start the product come first, two at a time; then those that take
+ * a core, and those that judge audio by its timing. There are more at a time while much of the machine is free. Two that mostly sleep run
+ * beside all of these. Those that want the machine to themselves follow, one by one. Unit tests take what all of these leave, at a lower
  * priority: one file at a time, and one of those that open a store once more on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The
  * rest of both runs last, in parallel. A file that fails beside others runs a second time, alone: there it has to pass, and the last lines
  * name it. `npm test -- PATTERN…` runs the files whose path contains a pattern.
@@ -30,12 +30,15 @@ import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 /** Unit test files at a time. With each further process every file takes a tenth more CPU on two cores, so one is enough, also beside products. */
 const UNITS = 1
 const AGAIN_BESIDE = 1
+/** How many more beside products, of either run, while much of the machine is idle. */
+const MORE_BESIDE = 1
 /** The same once only these are left: they mostly wait for the server. */
 const AGAIN = 2
 /** How many files that start a product run at a time in any case, and how many more while much of the machine is free. */
-const SHARING = { width: 3, more: 2 }
+const SHARING = { width: 2, more: 2 }
 const TAKING_CORE = { width: 2, more: 1 }
 const JUDGING = { width: 2, more: 1 }
+const SLEEPING = { width: 2 }
 /**
  * Share of the machine that has to be idle, or used only by processes that give way, before one more product starts; measured for longer
  * than most peaks last [ms].
@@ -44,8 +47,12 @@ const ROOM_ENOUGH = 0.45
 const ROOM_LOOK_MS = 1000
 /** How long a product takes until it uses what it will use [ms]. */
 const BEGUN_MS = 1500
-/** Share of the machine that has to be idle before unit tests run beside products, and how long that measurement is taken to hold [ms]. */
+/**
+ * Share of the machine that has to be idle before unit tests run beside products, before more of them do, and how long that measurement is
+ * taken to hold [ms].
+ */
 const IDLE_ENOUGH = 0.1
+const IDLE_MUCH = 0.35
 const IDLE_FOR_MS = 2000
 const LOOK_MS = 250
 /** If more files fail, a busy machine is not the reason, and none runs a second time. */
@@ -180,10 +187,11 @@ async function close(worker: Worker, label: string): Promise<void> {
  */
 async function besides(queue: string[], stage: Stage, other: () => Promise<void>): Promise<void> {
   let isOver = false
-  let looked = Number.NEGATIVE_INFINITY
-  const take = async (): Promise<string | undefined> => {
-    while (!isOver && performance.now() - looked > IDLE_FOR_MS) {
-      if ((await lookAtMachine(LOOK_MS)).idle >= IDLE_ENOUGH) looked = performance.now()
+  const looked: number[] = []
+  const take = async (slot: number): Promise<string | undefined> => {
+    const enough = slot < stage.width ? IDLE_ENOUGH : IDLE_MUCH
+    while (!isOver && !(performance.now() - looked[slot]! < IDLE_FOR_MS)) {
+      if ((await lookAtMachine(LOOK_MS)).idle >= enough) looked[slot] = performance.now()
     }
     const last = queue.at(-1)
     return isOver || last === undefined || isLong(last) ? undefined : queue.pop()
@@ -242,9 +250,11 @@ async function runSharing(): Promise<void> {
   const waiting = products.filter(path => !special.some(is => is(path)))
   // Files that need a browser run in the same process if possible, since a process launches one browser for all its files.
   const [others, pages] = [waiting.filter(path => !hasPages(path)), waiting.filter(hasPages)]
-  await runProducts(SHARING, others, pages, products.filter(sleepsMost))
+  const sleeping = runProducts(SLEEPING, products.filter(sleepsMost))
+  await runProducts(SHARING, others, pages)
   await runProducts(TAKING_CORE, products.filter(takesCore))
   await runProducts(JUDGING, products.filter(judgesTiming))
+  await sleeping
 }
 
 /**
@@ -301,8 +311,8 @@ const left = [...units]
 const sqlite: Stage = { width: UNITS, givesWay: true }
 
 if (products.length > 0) {
-  const againBeside = { ...postgres, width: AGAIN_BESIDE }
-  await besides(left, sqlite, () =>
+  const againBeside = { ...postgres, width: AGAIN_BESIDE, more: MORE_BESIDE }
+  await besides(left, { ...sqlite, more: MORE_BESIDE }, () =>
     besides(again, againBeside, async () => {
       await runSharing()
       await runProducts({ width: 1 }, products.filter(wantsMachine))
