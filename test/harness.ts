@@ -11,6 +11,8 @@ export interface TestOptions {
   timeoutMs?: number
   /** The test mostly waits, and shares nothing with the others of the suite that have this option: as many as `AT_ONCE` run at a time. */
   together?: boolean
+  /** Why the test cannot run here, such as `missingPrograms`: it is skipped. For a whole suite: its hooks are, too. */
+  missing?: string | null
 }
 
 export interface Suite {
@@ -41,8 +43,16 @@ export function suite(title: string, all: TestOptions = {}): Suite {
     if (!isBegun) for (let n = 0; n < AT_ONCE; n++) void lane()
     isBegun = true
   }
+  const skip = (name: string, reason: string): void => {
+    console.log(`SKIP ${title}: ${name} (${reason})`)
+    inner.skip(name)
+  }
   const test = (name: string, run: () => unknown, own: TestOptions = {}): void => {
     const options = { ...all, ...own }
+    if (options.missing != null) {
+      skip(name, options.missing)
+      return
+    }
     let running: Promise<void> | undefined
     const begin = (): Promise<void> => {
       running ??= withTimeout(run, options.timeoutMs ?? DEFAULT_TIMEOUT_MS)
@@ -56,15 +66,17 @@ export function suite(title: string, all: TestOptions = {}): Suite {
       return begin()
     })
   }
+  const ifRuns =
+    (register: (run: () => unknown) => void) =>
+    (run: () => unknown): void => {
+      if (all.missing == null) register(run)
+    }
   return Object.assign(test, {
-    skip(name: string, reason: string): void {
-      console.log(`SKIP ${title}: ${name} (${reason})`)
-      inner.skip(name)
-    },
-    before: (run: () => unknown) => inner.before(() => told(title, 'before', withTimeout(run, HOOK_TIMEOUT_MS))),
-    after: (run: () => unknown) => inner.after(() => told(title, 'after', withTimeout(run, HOOK_TIMEOUT_MS))),
-    beforeEach: (run: () => unknown) => inner.before.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
-    afterEach: (run: () => unknown) => inner.after.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS)),
+    skip,
+    before: ifRuns(run => inner.before(() => told(title, 'before', withTimeout(run, HOOK_TIMEOUT_MS)))),
+    after: ifRuns(run => inner.after(() => told(title, 'after', withTimeout(run, HOOK_TIMEOUT_MS)))),
+    beforeEach: ifRuns(run => inner.before.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS))),
+    afterEach: ifRuns(run => inner.after.each(() => withTimeout(run, DEFAULT_TIMEOUT_MS))),
     run: () => inner.run(),
   })
 }

@@ -1,28 +1,20 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { suite } from '../harness.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
-import { sharedProduct } from './shared-product.ts'
+import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { product, sharedSuite } from './shared-suite.ts'
 
 // A member holds by the phone itself: the other end hears our music, and the call is held as by the API.
 
-const test = suite('e2e/phone-hold')
+const test = sharedSuite('e2e/phone-hold')
 const LIMIT = { timeoutMs: 60_000, together: true }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 const COLLEAGUE_HZ = 900
 /** Minimum level of our music; a line on which nobody is heard is far below. */
 const MUSIC_DBOV = -45
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 interface Member {
   userId: string

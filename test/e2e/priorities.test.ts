@@ -1,18 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, getPriority } from 'node:os'
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
-import { suite } from '../harness.ts'
-import { curtain } from './scene.ts'
-import { sharedProduct } from './shared-product.ts'
+import { product, sharedSuite } from './shared-suite.ts'
 
-const test = suite('e2e/priorities')
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
+const test = sharedSuite('e2e/priorities')
 
 /** The nice values that a process's threads have. */
 const nicesOf = (pid: number): number[] => [

@@ -1,16 +1,14 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { audibleSamples, levelAt, loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { dtmfTone } from '../../codecs/tones.ts'
 import { wavHeader } from '../../codecs/wav.ts'
-import { suite } from '../harness.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
-import { sharedProduct } from './shared-product.ts'
+import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { product, sharedSuite } from './shared-suite.ts'
 
-const test = suite('e2e/queue-agents')
+const test = sharedSuite('e2e/queue-agents')
 const WAITING = { timeoutMs: 60_000, together: true }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
@@ -18,12 +16,6 @@ const SUPERVISOR_HZ = 900
 /** Frequency of ringing and busy tone, and their minimum level. */
 const TONE_HZ = 425
 const TONE_DBOV = -25
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 interface Agent {
   userId: string

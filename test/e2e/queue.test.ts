@@ -1,24 +1,16 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { suite } from '../harness.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
-import { sharedProduct } from './shared-product.ts'
+import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { product, sharedSuite } from './shared-suite.ts'
 
-const test = suite('e2e/queue')
+const test = sharedSuite('e2e/queue')
 const LIMIT = { timeoutMs: 60_000 }
 const CALLER_HZ = 440
 const ANN_HZ = 700
 const BOB_HZ = 900
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 /** Waits until the call hears the tone, or no longer hears it. */
 async function hears(call: PhoneCall, toneHz: number, isHeard: boolean): Promise<void> {

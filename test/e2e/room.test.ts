@@ -3,17 +3,14 @@ import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall, PhoneCodec } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { noise, tone } from '../../bench/voices.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
-import { suite } from '../harness.ts'
 import { sharpest } from '../media/engine/party.ts'
 import {
   callFrom,
   callsOf,
-  curtain,
   endedCall,
   HEARD_DBOV,
   leave,
@@ -24,20 +21,14 @@ import {
   seat,
   UNHEARD_DBOV,
 } from './scene.ts'
-import { sharedProduct } from './shared-product.ts'
+import { product, sharedSuite } from './shared-suite.ts'
 
-const test = suite('e2e/room')
+const test = sharedSuite('e2e/room')
 const SECOND = 8000
 /** A tone of -6 dB, and our music, bend less, and the tone mostly more where it is cut. */
 const CUT = 3500
 const SLOW = { timeoutMs: 60_000 }
 const TOGETHER = { ...SLOW, together: true }
-let product: Product
-
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 const PARTIES: { name: string; hz: number; codec: PhoneCodec }[] = [
   { name: 'anna', hz: 330, codec: 'PCMU' },

@@ -85,6 +85,17 @@ export class FakeMedia extends MediaDouble {
     return matching()[count - 1]!
   }
 
+  /** Somebody dials in. Resolves with the command that control sends to the leg, once it has committed every event so far. */
+  async dialInUntil<N extends CommandName>(
+    name: N,
+    ...leg: Parameters<MediaDouble['dialIn']>
+  ): Promise<Commands[N]['request']> {
+    this.dialIn(...leg)
+    const command = await this.command(name, leg[0])
+    await this.committed()
+    return command
+  }
+
   /** Resolves when control has committed every event so far. */
   committed(): Promise<void> {
     return this.until(() => this.acked >= this.seq)

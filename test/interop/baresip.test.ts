@@ -1,28 +1,15 @@
 // Sleeps most: it waits most of the time, and judges only sounds that last.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { callFrom, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 
-const test = suite('interop/baresip')
 const missing = missingPrograms('baresip')
-const LIMIT = { timeoutMs: 60_000 }
+const test = sharedSuite('interop/baresip', { timeoutMs: 60_000, missing })
 const TONE_HZ = 700
-
-let product: Product
-test.before(async () => {
-  if (missing === null) product = await sharedProduct()
-})
-test.after(() => curtain(product))
-
-const baresipTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 const eventOf = (type: string, callId: string) =>
   product.until(`${type} of ${callId}`, async () =>
@@ -37,7 +24,7 @@ const talked = (callId: string, ms: number) =>
   })
 
 for (const codec of ['PCMU', 'PCMA'] as const) {
-  baresipTest(`baresip calls the echo with ${codec}, hears itself, and presses a key`, async () => {
+  test(`baresip calls the echo with ${codec}, hears itself, and presses a key`, async () => {
     const baresip = await Baresip.start({ toneHz: TONE_HZ, codec })
     try {
       baresip.dial(`sip:1002@${product.sip.host}:${product.sip.port}`)
@@ -57,7 +44,7 @@ for (const codec of ['PCMU', 'PCMA'] as const) {
   })
 }
 
-baresipTest('baresip answers a call that the API places, hears music on hold, and is hung up', async () => {
+test('baresip answers a call that the API places, hears music on hold, and is hung up', async () => {
   const baresip = await Baresip.start({ toneHz: TONE_HZ, answers: true })
   try {
     const call = await product.ok('POST', '/calls', { to: baresip.uri })

@@ -1,25 +1,14 @@
 import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
-import { curtain } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { suite } from '../harness.ts'
-import { inside, RawCalls } from './peers/raw-calls.ts'
-import { audioAt, field, type Raw, type RawPeer, responseTo } from './peers/raw-peer.ts'
+import { product } from '../e2e/shared-suite.ts'
+import { inside } from './peers/raw-calls.ts'
+import { audioAt, field, type Raw, type RawPeer } from './peers/raw-peer.ts'
+import { calls, rawSuite } from './peers/raw-suite.ts'
 
 // Far ends that challenge us in ways that none of the installed SIP programs does.
 
-const test = suite('interop/challenges')
+const test = rawSuite('interop/challenges')
 const ACCOUNT = { username: 'tandem', password: 'a secret of both' }
-
-let product: Product
-let calls: RawCalls
-test.before(async () => {
-  product = await sharedProduct()
-  calls = new RawCalls(product)
-})
-test.afterEach(() => calls.leave())
-test.after(() => curtain(product))
 
 const digest = (more: string): string => `Digest realm="carrier", qop="auth", algorithm=MD5, ${more}`
 const authorization = (request: Raw): string => field(request.text, 'authorization')
@@ -41,8 +30,7 @@ function isRight(request: Raw, name = 'authorization'): boolean {
 /** Places a call over a connection with a password, which this far end answers without a challenge. */
 async function answered(carrier: RawPeer, more: string[] = []): Promise<string> {
   const id = await calls.callOver(carrier, { auth: ACCOUNT })
-  const invite = await carrier.next('INVITE')
-  invite.reply(responseTo(invite, '200 OK', [...contact(carrier), ...more], audioAt(6000)))
+  await carrier.takes('INVITE', '200 OK', [...contact(carrier), ...more], audioAt(6000))
   await carrier.next('ACK')
   await product.until('it is answered', async () =>
     (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
@@ -59,18 +47,19 @@ test('a BYE is answered a proxy, a far end, and a nonce that is too old (RFC 326
   const carrier = await calls.peer()
   const id = await answered(carrier)
   await product.ok('POST', `/calls/${id}/hangup`)
-  const first = await carrier.next('BYE')
-  first.reply(responseTo(first, '407 Proxy Authentication Required', [`Proxy-Authenticate: ${digest('nonce="n1"')}`]))
+  const first = await carrier.takes('BYE', '407 Proxy Authentication Required', [
+    `Proxy-Authenticate: ${digest('nonce="n1"')}`,
+  ])
   const second = await carrier.next('BYE')
   assert.ok(isRight(second, 'proxy-authorization'))
-  second.reply(responseTo(second, '401 Unauthorized', [`WWW-Authenticate: ${digest('nonce="n2"')}`]))
+  second.answer('401 Unauthorized', [`WWW-Authenticate: ${digest('nonce="n2"')}`])
   const third = await carrier.next('BYE')
   assert.ok(isRight(third) && isRight(third, 'proxy-authorization'))
-  third.reply(responseTo(third, '401 Unauthorized', [`WWW-Authenticate: ${digest('nonce="n3", stale=true')}`]))
+  third.answer('401 Unauthorized', [`WWW-Authenticate: ${digest('nonce="n3", stale=true')}`])
   const fourth = await carrier.next('BYE')
   assert.ok(isRight(fourth) && isRight(fourth, 'proxy-authorization'))
   assert.match(authorization(fourth), 'nonce="n3"')
-  fourth.reply(responseTo(fourth, '200 OK'))
+  fourth.answer('200 OK')
   assert.equal(
     [second, third, fourth].map(cseqOf),
     [1, 2, 3].map(more => cseqOf(first) + more),
@@ -78,8 +67,8 @@ test('a BYE is answered a proxy, a far end, and a nonce that is too old (RFC 326
 })
 
 /** Answers a request with a challenge. */
-const challenge = (request: Raw, more: string): void =>
-  request.reply(responseTo(request, '401 Unauthorized', [`WWW-Authenticate: ${digest(more)}`]))
+const challenge = (request: Raw, more: string): string =>
+  request.answer('401 Unauthorized', [`WWW-Authenticate: ${digest(more)}`])
 
 test('a hold is answered a challenge and a nonce that is too old; a wrong password is not tried again, and the call lives', async () => {
   const carrier = await calls.peer()
@@ -93,7 +82,7 @@ test('a hold is answered a challenge and a nonce that is too old; a wrong passwo
   const third = await carrier.next('INVITE')
   assert.ok(isRight(third))
   assert.match(authorization(third), 'nonce="n2"')
-  third.reply(responseTo(third, '200 OK', contact(carrier), audioAt(6000)))
+  third.answer('200 OK', contact(carrier), audioAt(6000))
   const ack = await carrier.next('ACK')
   assert.is(cseqOf(ack), cseqOf(third))
   assert.is(authorization(ack), authorization(third))
@@ -107,7 +96,7 @@ test('a hold is answered a challenge and a nonce that is too old; a wrong passwo
   await product.ok('POST', `/calls/${id}/hangup`)
   const bye = await carrier.next('BYE')
   assert.is(cseqOf(bye), cseqOf(fifth) + 1, 'no more INVITE before it')
-  bye.reply(responseTo(bye, '200 OK'))
+  bye.answer('200 OK')
 })
 
 /** Hangs up the call as soon as it runs. @returns its ID */
@@ -124,19 +113,15 @@ test('a call that has come from our registrar is hung up with the password where
   const carrier = await calls.peer()
   await calls.connection(carrier, { kind: 'registration', auth: ACCOUNT })
   const register = await carrier.next('REGISTER')
-  register.reply(responseTo(register, '200 OK', [`Contact: ${field(register.text, 'contact')};expires=600`]))
+  register.answer('200 OK', [`Contact: ${field(register.text, 'contact')};expires=600`])
   const called = /<([^>]*)>/.exec(field(register.text, 'contact'))![1]!
-  const invite = calls.inviteFrom(carrier, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE ${called}`)
-  carrier.send(invite, product.sip.port)
-  const answer = await carrier.next('[2-6]\\d\\d')
-  assert.is(answer.what, '200')
-  answer.reply(inside(answer, 'ACK', 1))
+  await calls.answered(carrier, { to: called })
   await hangUpLatest()
   const bye = await carrier.next('BYE')
   challenge(bye, 'nonce="n1"')
   const again = await carrier.next('BYE')
   assert.ok(isRight(again))
-  again.reply(responseTo(again, '200 OK'))
+  again.answer('200 OK')
 })
 
 test('a call that a trunk has made is hung up with the password of the connection; not where it comes from another network than is let in, nor at another host', async () => {
@@ -163,7 +148,7 @@ test('a call that a trunk has made is hung up with the password of the connectio
     if (isAnswered) {
       const again = await carrier.next('BYE')
       assert.ok(isRight(again))
-      again.reply(responseTo(again, '200 OK'))
+      again.answer('200 OK')
     } else {
       await calls.endOf(id)
       // A second BYE would arrive before anything that we send to it later.
@@ -183,11 +168,11 @@ for (const algorithm of ['MD5-sess', 'SHA-256-sess', 'SHA-512-256']) {
     // A server that offers several algorithms prefers the first; an unknown one is skipped (RFC 8760 §2.4).
     const unknown = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA3-512, nonce="n"'
     const last = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=MD5, nonce="n"'
-    first.reply(responseTo(first, '401 Unauthorized', [unknown, asked, last]))
+    first.answer('401 Unauthorized', [unknown, asked, last])
     const second = await carrier.next('INVITE')
     assert.match(authorization(second), `algorithm=${algorithm}`)
     assert.ok(isRight(second))
-    second.reply(responseTo(second, '486 Busy Here'))
+    second.answer('486 Busy Here')
     assert.is((await calls.endOf(id)).status, 'busy')
   })
 }

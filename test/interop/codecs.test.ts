@@ -1,13 +1,12 @@
 // Judges timing: in pieces of 50 ms each tone has to be clean, which what baresip plays too late is not.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom, type TestRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { callFrom, endedCall, HEARD_DBOV, newRoom, type TestRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Baresip, type BaresipCodec } from './peers/baresip.ts'
 
-const test = suite('interop/codecs')
+const test = sharedSuite('interop/codecs')
 const missing = missingPrograms('baresip')
 
 /** The parties in the room: codec as REST shows it, and tone. */
@@ -18,16 +17,13 @@ const PARTIES: { codec: BaresipCodec; user: string; shown: string; toneHz: numbe
   { codec: 'L16/8000/1', user: 'l16-8', shown: 'L16/8000', toneHz: 2100 },
 ]
 
-let product: Product
 test.before(async () => {
   if (missing !== null) return
-  product = await sharedProduct()
   for (const { id } of await product.all('/connections')) {
     const codecs = ['PCMU', 'G722', 'opus', 'L16/16000', 'L16/8000']
     assert.equal((await product.ok('PATCH', `/connections/${id}`, { codecs })).codecs, codecs)
   }
 })
-test.after(() => curtain(product))
 
 /** Dials; resolves after three seconds of its audio. */
 async function talk(baresip: Baresip, room: TestRoom, { user, shown }: (typeof PARTIES)[number]): Promise<string> {
@@ -94,7 +90,6 @@ async function meeting(): Promise<void> {
 
 const SENTENCE =
   'Four of baresip with G.722, Opus and linear audio of 8 and 16 kHz in one room hear each other clean and not themselves, up to 6 kHz where their codecs are of 16, and are shown with their codecs'
-if (missing === null) test(SENTENCE, meeting, { timeoutMs: 60_000 })
-else test.skip(SENTENCE, missing)
+test(SENTENCE, meeting, { timeoutMs: 60_000, missing })
 
 test.run()

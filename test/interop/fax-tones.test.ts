@@ -4,33 +4,28 @@ import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { type Member, memberNamed } from '../../bench/members.ts'
 import { pacer } from '../../bench/phone/pacer.ts'
-import type { Product } from '../../bench/product.ts'
 import { noise, type Voice } from '../../bench/voices.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { renderTone } from '../../codecs/tones.ts'
 import { parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from '../../media/rtp/rtp.ts'
-import { curtain, newRoom, type TestRoom } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { suite } from '../harness.ts'
+import { newRoom, type TestRoom } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
 import { inside, RawCalls } from './peers/raw-calls.ts'
 import { audioAt, bodyOf, type Raw } from './peers/raw-peer.ts'
 
 // A fax in the audio of a call: machines whose packets the test writes, two by two.
 
-const test = suite('interop/fax-tones')
+const test = sharedSuite('interop/fax-tones')
 const LIMIT = { timeoutMs: 60_000 }
 
-let product: Product
 let calls: RawCalls
-test.before(async () => {
-  product = await sharedProduct()
+test.before(() => {
   calls = new RawCalls(product)
 })
 test.afterEach(async () => {
   for (const machine of machines.splice(0)) machine.close()
   await calls.leave()
 })
-test.after(() => curtain(product))
 
 const OCTETS = 160
 const SILENT = new Uint8Array(OCTETS).fill(0xff)

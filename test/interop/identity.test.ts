@@ -12,8 +12,8 @@ import { Authority, CertificateServer } from '../media/identity/authority.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
 
-const test = suite('interop/identity')
 const missing = missingPrograms('sipp', 'openssl')
+const test = suite('interop/identity', { timeoutMs: 60_000, together: true, missing })
 const HOST = '127.0.0.1'
 /** The far end's host in URIs. */
 const NAME = '127.0.0.9'
@@ -30,7 +30,6 @@ let signer: Signer
 /** A signer whose certificate is not found at its URL. */
 let lost: Signer
 test.before(async () => {
-  if (missing !== null) return
   authority = new Authority()
   certificates = await CertificateServer.listen()
   const [ours, theirs] = [authority.provider(), authority.provider()]
@@ -58,17 +57,11 @@ test.before(async () => {
   })
 })
 test.after(async () => {
-  if (missing !== null) return
   await curtain(product)
   for (const door of doors) door.close()
   certificates.close()
   authority.close()
 })
-
-const sippTest = (sentence: string, run: () => Promise<void>): void => {
-  if (missing === null) test(sentence, run, { timeoutMs: 60_000, together: true })
-  else test.skip(sentence, missing)
-}
 
 let called = 15550000
 /** Sends an INVITE with these header lines. @returns the call as the API shows it, and its first event */
@@ -93,20 +86,20 @@ async function incoming(
   return { call, events, everything: JSON.stringify({ call, events, participants }) }
 }
 
-sippTest('an anonymous From of a trusted trunk is the number that it asserts', async () => {
+test('an anonymous From of a trusted trunk is the number that it asserts', async () => {
   const { call } = await incoming(NOBODY, [`P-Asserted-Identity: "Ann" <sip:${ANN}@carrier.test>`])
   assert.is(call.from, ANN)
   assert.equal(call.identity, { anonymous: false, name: 'Ann', asserted: ANN, ...NOT_JUDGED })
 })
 
-sippTest('what a trunk asserts that is not trusted is shown nowhere', async () => {
+test('what a trunk asserts that is not trusted is shown nowhere', async () => {
   const said = [`P-Asserted-Identity: <sip:${ANN}@carrier.test>`]
   const { call, everything } = await incoming(NOBODY, said, { from: STRANGER })
   assert.equal([call.from, call.identity.asserted], [ANONYMOUS, null])
   assert.not.ok(everything.includes(ANN.slice(1)))
 })
 
-sippTest('who asks for Privacy: id is shown nowhere, neither by From nor by what is asserted', async () => {
+test('who asks for Privacy: id is shown nowhere, neither by From nor by what is asserted', async () => {
   const said = ['P-Asserted-Identity: <tel:+12125550199>', 'Privacy: id;critical']
   const { call, everything } = await incoming(`"Bob" <sip:${ANN}@carrier.test>`, said)
   assert.is(call.from, ANONYMOUS)
@@ -114,12 +107,12 @@ sippTest('who asks for Privacy: id is shown nowhere, neither by From nor by what
   for (const hidden of [ANN.slice(1), '12125550199', 'Bob']) assert.not.ok(everything.includes(hidden), hidden)
 })
 
-sippTest('a tel: URI is a number like any other', async () => {
+test('a tel: URI is a number like any other', async () => {
   const { call } = await incoming('<tel:+1-(212)-555.0142;npdi>', [])
   assert.is(call.from, ANN)
 })
 
-sippTest('Diversion is shown on the call and in its events', async () => {
+test('Diversion is shown on the call and in its events', async () => {
   const said = [
     'Diversion: <sip:+12125550102@gw>;reason=user-busy;counter=2',
     'Diversion: <tel:+12125550101>;reason="no-answer"',
@@ -134,7 +127,7 @@ sippTest('Diversion is shown on the call and in its events', async () => {
   assert.equal(created.data.object.redirected_from, shown)
 })
 
-sippTest('and so is History-Info', async () => {
+test('and so is History-Info', async () => {
   const said = ['History-Info: <sip:+12125550101@gw>;index=1,<sip:+12125550102@gw;cause=486>;index=1.1;mp=1']
   const { call } = await incoming(`<sip:${ANN}@gw>`, said)
   assert.equal(call.redirected_from, [{ address: '+12125550101', reason: 'user-busy', count: 1 }])
@@ -163,7 +156,7 @@ async function outgoing(sipp: Sipp, fields: object, call: object = {}): Promise<
   return to
 }
 
-sippTest('an anonymous call hides who calls in From, and tells the trunk in P-Asserted-Identity', async () => {
+test('an anonymous call hides who calls in From, and tells the trunk in P-Asserted-Identity', async () => {
   const sipp = await Sipp.callee('answers')
   await outgoing(sipp, { identity: 'asserted', number_format: 'digits' }, { caller_id: 'anonymous' })
   await sipp.passed()
@@ -174,7 +167,7 @@ sippTest('an anonymous call hides who calls in From, and tells the trunk in P-As
   assert.match(text, /^Contact: <sip:anonymous@/m)
 })
 
-sippTest('without such a header an anonymous call names its caller nowhere', async () => {
+test('without such a header an anonymous call names its caller nowhere', async () => {
   const sipp = await Sipp.callee('answers')
   await outgoing(sipp, {}, { caller_id: 'anonymous' })
   await sipp.passed()
@@ -183,7 +176,7 @@ sippTest('without such a header an anonymous call names its caller nowhere', asy
   assert.not.ok(text.includes(ANN.slice(1)), text)
 })
 
-sippTest('after a 302 the next INVITE tells whom the call was for', async () => {
+test('after a 302 the next INVITE tells whom the call was for', async () => {
   const answers = await Sipp.callee('answers')
   const moved = await Sipp.callee('moved-on', { keys: { target: `${HOST}:${answers.port}` } })
   const fields = { follow_redirects: true, identity: 'remote_party_id' }
@@ -217,7 +210,7 @@ async function sentOn(fields: object, said: string | ((to: string) => Promise<st
   return { to, onward, text: sipp.received('INVITE')[0]!.text }
 }
 
-sippTest('a call that is sent on outside carries the number that was called, and those before it', async () => {
+test('a call that is sent on outside carries the number that was called, and those before it', async () => {
   const said = 'Diversion: <sip:+12125550101@gw>;reason=user-busy'
   const { to, onward, text } = await sentOn({ redirect_headers: 'history_info' }, said)
   const history =
@@ -231,7 +224,7 @@ for (const [rule, shown] of [
   ['own', 'our number that was called'],
   ['original', 'the caller'],
 ] as const) {
-  sippTest(`transfer_caller ${rule}: whom a call is transferred to is shown ${shown}`, async () => {
+  test(`transfer_caller ${rule}: whom a call is transferred to is shown ${shown}`, async () => {
     const { to, text } = await sentOn({ transfer_caller: rule, identity: 'asserted' }, 'X-Nothing: said')
     const number = rule === 'own' ? to : ANN
     for (const name of ['From', 'P-Asserted-Identity']) {
@@ -250,7 +243,7 @@ const signed = async (to: string, from: string, by = signer): Promise<string[]> 
   return fields.map(([name, value]) => `${name}: ${value}`)
 }
 
-sippTest('a call that is signed by a provider of a trusted authority is taken, and shows its attestation', async () => {
+test('a call that is signed by a provider of a trusted authority is taken, and shows its attestation', async () => {
   const { call } = await incoming(`<sip:${ANN}@gw>`, to => signed(to, ANN), { from: SIGNING })
   const { verification, attestation, verification_failure: failure } = call.identity
   assert.equal([verification, attestation, failure], ['verified', 'B', null])
@@ -261,7 +254,7 @@ for (const [sentence, status, said] of [
   ['is signed for another caller', '438 Invalid Identity Header', (to: string) => signed(to, OURS)],
   ['names a certificate that is not there', '436 Bad Identity Info', (to: string) => signed(to, ANN, lost)],
 ] as const) {
-  sippTest(`where signatures are required a call that ${sentence} is refused with ${status}`, async () => {
+  test(`where signatures are required a call that ${sentence} is refused with ${status}`, async () => {
     const to = `+1${++called}`
     await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'echo' } })
     const keys = { caller: `<sip:${ANN}@gw>`, said: (await said(to)).join('\r\n') }
@@ -295,7 +288,7 @@ const verdictOn = (text: string, from: string, to: string) =>
     to: [to.slice(1)],
   })
 
-sippTest('a call goes out signed, with attestation A from a number of ours and B from another', async () => {
+test('a call goes out signed, with attestation A from a number of ours and B from another', async () => {
   for (const [from, attestation] of [
     [OURS, 'A'],
     [ANN, 'B'],
@@ -313,7 +306,7 @@ for (const [sentence, isSigned, attestation] of [
   ['was signed goes on with that signature, and a div of ours: its attestation stays (RFC 8946)', true, 'B'],
   ['nobody has signed goes on signed by us, with attestation C', false, 'C'],
 ] as const) {
-  sippTest(`a call of somebody else that ${sentence}`, async () => {
+  test(`a call of somebody else that ${sentence}`, async () => {
     const said = async (to: string) => (isSigned ? (await signed(to, ANN)).join('\r\n') : 'X-Nothing: said')
     const { onward, text } = await sentOn({ sign_calls: true, transfer_caller: 'original' }, said, SHOWING)
     const verdict = await verdictOn(text, ANN, onward)

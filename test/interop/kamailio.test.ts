@@ -11,20 +11,18 @@ import { missingPrograms, suite } from '../harness.ts'
 import { Kamailio } from './peers/kamailio.ts'
 import { Sipp } from './peers/sipp.ts'
 
-const test = suite('interop/kamailio')
 const missing = missingPrograms('kamailio', 'sipp', 'openssl')
+const test = suite('interop/kamailio', { timeoutMs: 60_000, missing })
 /** Addresses of the edge and of its callers: a carrier, and a PBX with a password. */
 const EDGE = '127.0.0.5'
 const CARRIER = '127.0.0.9'
 const PBX = '127.0.0.8'
 const NODE_ENV = { TANDEM_SIP_PROXIES: `${EDGE}/32`, TANDEM_DRAIN_SECONDS: '60' }
-const LIMIT = { timeoutMs: 60_000 }
 
 let nodes: [Product, Product]
 let edge: Kamailio
 
 test.before(async () => {
-  if (missing !== null) return
   nodes = await Promise.all([Product.start({ env: NODE_ENV }), Product.start({ env: NODE_ENV })])
   edge = await Kamailio.start(
     EDGE,
@@ -35,11 +33,6 @@ test.after(async () => {
   await edge?.stop()
   for (const node of nodes ?? []) await curtain(node)
 })
-
-const edgeTest = (sentence: string, run: () => Promise<void>): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 interface Shown {
   id: string
@@ -66,25 +59,21 @@ async function untilServed(...expected: Product[]): Promise<void> {
   await Promise.all(phones.map(phone => phone.close()))
 }
 
-edgeTest(
-  'calls go to both nodes by their load, and who calls is whom the edge says, whatever the caller writes',
-  async () => {
-    await untilServed(...nodes)
-    const trunk = { name: 'Carrier', kind: 'trunk', host: CARRIER, port: 5060, allowed_ips: [`${CARRIER}/32`] }
-    const ids = await Promise.all(nodes.map(async node => (await node.ok('POST', '/connections', trunk)).id))
-    const sipp = await Sipp.caller('through-proxy', edge, { host: CARRIER, calls: 10, rate: 10, lengthMs: 1200 })
-    await sipp.passed()
-    const [first = 0, second = 0] = await numbers()
-    assert.is(first + second, 10)
-    assert.ok(Math.min(first, second) >= 4, `${first} and ${second}`)
-    for (const [i, node] of nodes.entries()) {
-      for (const call of await callsAt(node))
-        assert.is(call.connection_id, ids[i], 'it is the connection of the carrier')
-    }
-  },
-)
+test('calls go to both nodes by their load, and who calls is whom the edge says, whatever the caller writes', async () => {
+  await untilServed(...nodes)
+  const trunk = { name: 'Carrier', kind: 'trunk', host: CARRIER, port: 5060, allowed_ips: [`${CARRIER}/32`] }
+  const ids = await Promise.all(nodes.map(async node => (await node.ok('POST', '/connections', trunk)).id))
+  const sipp = await Sipp.caller('through-proxy', edge, { host: CARRIER, calls: 10, rate: 10, lengthMs: 1200 })
+  await sipp.passed()
+  const [first = 0, second = 0] = await numbers()
+  assert.is(first + second, 10)
+  assert.ok(Math.min(first, second) >= 4, `${first} and ${second}`)
+  for (const [i, node] of nodes.entries()) {
+    for (const call of await callsAt(node)) assert.is(call.connection_id, ids[i], 'it is the connection of the carrier')
+  }
+})
 
-edgeTest('a phone registers by Path through the edge, and is called back through it', async () => {
+test('a phone registers by Path through the edge, and is called back through it', async () => {
   const [node] = nodes
   const phone = await Phone.open('behind', {}, CARRIER)
   // The edge distributes accounts by a hash. Half of them go to the other node, which does not have them.
@@ -122,7 +111,7 @@ edgeTest('a phone registers by Path through the edge, and is called back through
   await Promise.all([caller.close(), phone.close()])
 })
 
-edgeTest('TLS ends at the edge: a call over it is answered, acknowledged and hung up', async () => {
+test('TLS ends at the edge: a call over it is answered, acknowledged and hung up', async () => {
   const socket = connect({ host: EDGE, port: edge.tlsPort, rejectUnauthorized: false })
   await once(socket, 'secureConnect')
   let got = ''
@@ -159,7 +148,7 @@ edgeTest('TLS ends at the edge: a call over it is answered, acknowledged and hun
   socket.destroy()
 })
 
-edgeTest('a trunk that is challenged through the edge answers at the node that has challenged it', async () => {
+test('a trunk that is challenged through the edge answers at the node that has challenged it', async () => {
   const inbound = { inbound_credentials: { username: 'pbx', password: 'a long password' }, inbound_auth: 'both' }
   const trunk = { name: 'PBX', kind: 'trunk', host: PBX, port: 5060, allowed_ips: [`${PBX}/32`], ...inbound }
   for (const node of nodes) {
@@ -176,7 +165,7 @@ edgeTest('a trunk that is challenged through the edge answers at the node that h
   assert.ok(Math.min(...taken) > 0, `${taken}`)
 })
 
-edgeTest('a node that drains gets no new call and loses none; once it is back it gets its share', async () => {
+test('a node that drains gets no new call and loses none; once it is back it gets its share', async () => {
   const [drained, other] = nodes
   const phones: Phone[] = []
   const call = await drained.until('a call of the node that will drain', async () => {
@@ -203,7 +192,7 @@ edgeTest('a node that drains gets no new call and loses none; once it is back it
   await untilServed(...nodes)
 })
 
-edgeTest('when a node is killed its next calls are taken by the other', async () => {
+test('when a node is killed its next calls are taken by the other', async () => {
   const [kept, killed] = nodes
   killed.kill()
   const before = (await callsAt(kept)).length

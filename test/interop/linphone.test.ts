@@ -1,41 +1,27 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { HEARD_DBOV } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Linphone, type LinphoneOptions } from './peers/linphone.ts'
 
-const test = suite('interop/linphone')
 const missing = missingPrograms('linphone-daemon')
-const LIMIT = { timeoutMs: 60_000 }
+const test = sharedSuite('interop/linphone', { timeoutMs: 60_000, missing })
 const MEMBER_HZ = 700
 const NUMBER = '+15557654321'
 const OTHER = '+493055555555'
 
-let product: Product
 /** The party that is called over the trunk. */
 let carrier: Phone
 test.before(async () => {
-  if (missing !== null) return
-  product = await sharedProduct()
   carrier = await Phone.open('carrier')
   const { port } = new URL(carrier.uri.replace(/^sip:/, 'sip://'))
   await product.ok('POST', '/connections', { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: Number(port) })
   await product.ok('POST', '/phone_numbers', { number: '+15551230001' })
 })
-test.after(async () => {
-  await carrier?.close()
-  if (missing === null) await curtain(product)
-})
-
-const ofLinphone = (sentence: string, run: () => Promise<void>): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 let members = 0
 
@@ -79,7 +65,7 @@ async function talk(phone: Linphone, to: string, hz: number): Promise<{ id: stri
   return { id: await calling, outside }
 }
 
-ofLinphone('Linphone registers, calls, is heard, puts on hold, comes back, presses a key and hangs up', () =>
+test('Linphone registers, calls, is heard, puts on hold, comes back, presses a key and hangs up', () =>
   withPhone({}, async phone => {
     const { id, outside } = await talk(phone, NUMBER, 440)
     assert.ok(await hears(outside, MEMBER_HZ), 'it is heard')
@@ -94,10 +80,9 @@ ofLinphone('Linphone registers, calls, is heard, puts on hold, comes back, press
     await product.until('the key is told', async () => (outside.keysHeard === '5' ? true : null))
     await phone.command(`terminate ${id}`)
     await outside.ended
-  }),
-)
+  }))
 
-ofLinphone('Linphone is called by its extension, takes the call and talks', () =>
+test('Linphone is called by its extension, takes the call and talks', () =>
   withPhone({ answers: true }, (called, extension) =>
     withPhone({}, async phone => {
       const id = await phone.call(addressed(extension))
@@ -111,10 +96,9 @@ ofLinphone('Linphone is called by its extension, takes the call and talks', () =
       await phone.command(`terminate ${id}`)
       await phone.until(id, 'Released')
     }),
-  ),
-)
+  ))
 
-ofLinphone('Linphone transfers blind: whom it names is called, and the other two talk', () =>
+test('Linphone transfers blind: whom it names is called, and the other two talk', () =>
   withPhone({}, async phone => {
     const { id, outside } = await talk(phone, NUMBER, 440)
     assert.ok(await hears(outside, MEMBER_HZ))
@@ -126,10 +110,9 @@ ofLinphone('Linphone transfers blind: whom it names is called, and the other two
     await phone.until(id, 'Released')
     await outside.hangup()
     await target.ended
-  }),
-)
+  }))
 
-ofLinphone('Linphone transfers attended: both others are brought together, and it is out of both', () =>
+test('Linphone transfers attended: both others are brought together, and it is out of both', () =>
   withPhone({}, async phone => {
     const first = await talk(phone, NUMBER, 440)
     await phone.command(`call-pause ${first.id}`)
@@ -142,14 +125,13 @@ ofLinphone('Linphone transfers attended: both others are brought together, and i
     await phone.until(second.id, 'Released')
     await first.outside.hangup()
     await second.outside.ended
-  }),
-)
+  }))
 
 for (const [sentence, isFirst] of [
   ['Linphone is consulted about a call, and gets it', false],
   ['Linphone is transferred by a colleague who has consulted somebody outside', true],
 ] as const) {
-  ofLinphone(sentence, () =>
+  test(sentence, () =>
     withPhone({ answers: true, toneHz: 900 }, (bob, extension) =>
       withPhone({}, async phone => {
         let ofBob = ''
@@ -190,13 +172,12 @@ for (const [sentence, isFirst] of [
   )
 }
 
-ofLinphone('Linphone with SRTP is heard', () =>
+test('Linphone with SRTP is heard', () =>
   withPhone({ srtp: true }, async phone => {
     const { id, outside } = await talk(phone, NUMBER, 440)
     assert.ok(await hears(outside, MEMBER_HZ))
     await phone.command(`terminate ${id}`)
     await outside.ended
-  }),
-)
+  }))
 
 test.run()

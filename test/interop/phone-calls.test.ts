@@ -10,16 +10,14 @@ import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
 
-const test = suite('interop/phone-calls')
 const missing = missingPrograms('baresip', 'sipp')
-const LIMIT = { timeoutMs: 60_000 }
+const test = suite('interop/phone-calls', { timeoutMs: 60_000, missing })
 const [MEMBER_HZ, OTHER_HZ] = [700, 440]
 const NUMBER = '+15551230001'
 
 let product: Product
 let trunk: Phone
 test.before(async () => {
-  if (missing !== null) return
   // Not the shared product: numbers of other files stay there, and the first one is shown.
   product = await Product.start()
   trunk = await Phone.open('trunk')
@@ -31,11 +29,6 @@ test.after(async () => {
   await trunk?.close()
   await curtain(product)
 })
-
-const baresipTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 let members = 0
 async function newMember(extension: string | null = null): Promise<string> {
@@ -89,33 +82,30 @@ const hearsOther = (phone: Baresip): Promise<true> =>
   })
 
 for (const transport of ['udp', 'tcp'] as const) {
-  baresipTest(
-    `a member's phone calls a number over ${transport}: through the trunk, from the organisation's number`,
-    () =>
-      withPhone(transport, async ({ userId, phone }) => {
-        phone.dial(addressed('+15557654321'))
-        const outside = await trunk.next()
-        outside.answer()
-        outside.say(tone(OTHER_HZ))
-        assert.ok(await isHeard(outside, MEMBER_HZ), 'the other end hears the member')
-        const agent = await statusOf(userId, 'busy')
-        const call = await product.ok('GET', `/calls/${agent.call.call_id}`)
-        assert.equal([call.direction, call.from, call.to], ['outbound', NUMBER, '+15557654321'])
-        await product.until('it is told as answered', async () =>
-          (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
-        )
-        await hearsOther(phone)
-        phone.hangup()
-        await outside.ended
-        const ended = await product.until('it has ended', async () => {
-          const now = await product.ok('GET', `/calls/${call.id}`)
-          return now.status === 'completed' ? now : null
-        })
-        assert.is(ended.ended_reason, 'agent_hangup')
-        await statusOf(userId, 'offline')
-        assert.ok(levelAt(OTHER_HZ, (await phone.heard()).slice(-8000)) > HEARD_DBOV, 'the member hears the other end')
-      }),
-  )
+  test(`a member's phone calls a number over ${transport}: through the trunk, from the organisation's number`, () =>
+    withPhone(transport, async ({ userId, phone }) => {
+      phone.dial(addressed('+15557654321'))
+      const outside = await trunk.next()
+      outside.answer()
+      outside.say(tone(OTHER_HZ))
+      assert.ok(await isHeard(outside, MEMBER_HZ), 'the other end hears the member')
+      const agent = await statusOf(userId, 'busy')
+      const call = await product.ok('GET', `/calls/${agent.call.call_id}`)
+      assert.equal([call.direction, call.from, call.to], ['outbound', NUMBER, '+15557654321'])
+      await product.until('it is told as answered', async () =>
+        (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
+      )
+      await hearsOther(phone)
+      phone.hangup()
+      await outside.ended
+      const ended = await product.until('it has ended', async () => {
+        const now = await product.ok('GET', `/calls/${call.id}`)
+        return now.status === 'completed' ? now : null
+      })
+      assert.is(ended.ended_reason, 'agent_hangup')
+      await statusOf(userId, 'offline')
+      assert.ok(levelAt(OTHER_HZ, (await phone.heard()).slice(-8000)) > HEARD_DBOV, 'the member hears the other end')
+    }))
 }
 
 /** A call of the member's phone to a number, as the carrier gets it. */
@@ -131,24 +121,21 @@ for (const [status, shown] of [
   // RFC 3261 §16.7: a 503 of ours would say that we can take no calls at all.
   [503, '500'],
 ] as const) {
-  baresipTest(
-    `a far end that answers ${status} has the phone refused with ${shown}: it never shows a connected call`,
-    () =>
-      withPhone('udp', async ({ phone }) => {
-        const outside = await callsOutside(phone)
-        outside.ring()
-        await phone.until('CALL_RINGING')
-        outside.reject(status)
-        assert.match(String((await phone.until('CALL_CLOSED')).param), shown)
-        assert.is(
-          phone.events.some(({ type }) => type === 'CALL_ESTABLISHED'),
-          false,
-        )
-      }),
-  )
+  test(`a far end that answers ${status} has the phone refused with ${shown}: it never shows a connected call`, () =>
+    withPhone('udp', async ({ phone }) => {
+      const outside = await callsOutside(phone)
+      outside.ring()
+      await phone.until('CALL_RINGING')
+      outside.reject(status)
+      assert.match(String((await phone.until('CALL_CLOSED')).param), shown)
+      assert.is(
+        phone.events.some(({ type }) => type === 'CALL_ESTABLISHED'),
+        false,
+      )
+    }))
 }
 
-baresipTest('a far end that takes longer to ring than we may to decide about a call is waited for', () =>
+test('a far end that takes longer to ring than we may to decide about a call is waited for', () =>
   withPhone('udp', async ({ userId, phone }) => {
     const outside = await callsOutside(phone)
     await sleep(5000)
@@ -159,10 +146,9 @@ baresipTest('a far end that takes longer to ring than we may to decide about a c
     phone.hangup()
     await outside.ended
     await statusOf(userId, 'offline')
-  }),
-)
+  }))
 
-baresipTest("a phone that gives up while the far end rings cancels the far end's call too", () =>
+test("a phone that gives up while the far end rings cancels the far end's call too", () =>
   withPhone('udp', async ({ userId, phone }) => {
     const outside = await callsOutside(phone)
     outside.ring()
@@ -174,10 +160,9 @@ baresipTest("a phone that gives up while the far end rings cancels the far end's
       false,
     )
     await statusOf(userId, 'offline')
-  }),
-)
+  }))
 
-baresipTest("the far end's early media is heard by the phone, which is answered with the far end's answer", () =>
+test("the far end's early media is heard by the phone, which is answered with the far end's answer", () =>
   withPhone('udp', async ({ phone }) => {
     const outside = await callsOutside(phone)
     outside.early()
@@ -191,10 +176,9 @@ baresipTest("the far end's early media is heard by the phone, which is answered 
     phone.hangup()
     await outside.ended
     assert.ok(levelAt(OTHER_HZ, (await phone.heard()).slice(-4000)) > HEARD_DBOV, 'the phone hears it')
-  }),
-)
+  }))
 
-baresipTest('a recorded call of a phone is recorded from its answer on, both parties, after early media too', () =>
+test('a recorded call of a phone is recorded from its answer on, both parties, after early media too', () =>
   withPhone('udp', async ({ userId, phone }) => {
     await product.ok('PATCH', '/organisation', { record: true })
     const outside = await callsOutside(phone)
@@ -216,10 +200,9 @@ baresipTest('a recorded call of a phone is recorded from its answer on, both par
       const isThere = wav.samples.some(channel => levelAt(hz, channel.slice(-12_000, -4000)) > HEARD_DBOV)
       assert.ok(isThere, `${hz} Hz`)
     }
-  }),
-)
+  }))
 
-baresipTest('a phone that requires 100rel rings reliably, and its CANCEL is answered 487', async () => {
+test('a phone that requires 100rel rings reliably, and its CANCEL is answered 487', async () => {
   const userId = await newMember()
   const account = await product.ok('POST', `/users/${userId}/sip_credential`)
   const keys = { username: account.username }
@@ -231,7 +214,7 @@ baresipTest('a phone that requires 100rel rings reliably, and its CANCEL is answ
   await statusOf(userId, 'offline')
 })
 
-baresipTest("a member's phone calls a colleague by the extension", () =>
+test("a member's phone calls a colleague by the extension", () =>
   withPhone('udp', async ({ userId, phone }) => {
     const colleagueId = await newMember('201')
     const account = await product.ok('POST', `/users/${colleagueId}/sip_credential`)
@@ -254,10 +237,9 @@ baresipTest("a member's phone calls a colleague by the extension", () =>
     } finally {
       await colleague.stop()
     }
-  }),
-)
+  }))
 
-baresipTest("a member's phone calls what an inbound route leads to, and nobody by a number that nobody has", () =>
+test("a member's phone calls what an inbound route leads to, and nobody by a number that nobody has", () =>
   withPhone('udp', async ({ userId, phone }) => {
     await product.ok('POST', '/inbound_routes', { match: { to: 'mirror' }, target: { type: 'echo' } })
     phone.dial(addressed('112'))
@@ -267,53 +249,49 @@ baresipTest("a member's phone calls what an inbound route leads to, and nobody b
     assert.is((await product.ok('GET', `/calls/${call.call_id}`)).to, 'mirror')
     phone.hangup()
     await statusOf(userId, 'offline')
-  }),
-)
+  }))
 
-baresipTest(
-  'a phone dials as people do: national numbers need a country, and routes of its organisation come first',
-  () =>
-    withPhone('udp', async ({ userId, phone }) => {
-      const called = async (digits: string) => {
-        phone.events.length = 0
-        phone.dial(addressed(digits))
-        const outside = await trunk.next()
-        const { call } = await statusOf(userId, 'busy')
-        phone.hangup()
-        await outside.ended
-        await phone.until('CALL_CLOSED')
-        await statusOf(userId, 'offline')
-        return (await product.ok('GET', `/calls/${call.call_id}`)).to
+test('a phone dials as people do: national numbers need a country, and routes of its organisation come first', () =>
+  withPhone('udp', async ({ userId, phone }) => {
+    const called = async (digits: string) => {
+      phone.events.length = 0
+      phone.dial(addressed(digits))
+      const outside = await trunk.next()
+      const { call } = await statusOf(userId, 'busy')
+      phone.hangup()
+      await outside.ended
+      await phone.until('CALL_CLOSED')
+      await statusOf(userId, 'offline')
+      return (await product.ok('GET', `/calls/${call.call_id}`)).to
+    }
+    const refused = async (digits: string) => {
+      phone.events.length = 0
+      phone.dial(addressed(digits))
+      return String((await phone.until('CALL_CLOSED')).param)
+    }
+    assert.is(await called('0049301234567'), '+49301234567')
+    assert.match(await refused('0301234567'), '404 National numbers need a `country`')
+    await product.ok('PATCH', '/organisation', { country: 'DE' })
+    try {
+      for (const digits of ['0301234567', '0049301234567']) {
+        assert.is(await called(digits), '+49301234567', digits)
       }
-      const refused = async (digits: string) => {
-        phone.events.length = 0
-        phone.dial(addressed(digits))
-        return String((await phone.until('CALL_CLOSED')).param)
-      }
-      assert.is(await called('0049301234567'), '+49301234567')
-      assert.match(await refused('0301234567'), '404 National numbers need a `country`')
-      await product.ok('PATCH', '/organisation', { country: 'DE' })
-      try {
-        for (const digits of ['0301234567', '0049301234567']) {
-          assert.is(await called(digits), '+49301234567', digits)
-        }
-        // Without the zero it is a number of the caller's town, and 110 is a call for help.
-        for (const digits of ['301234567', '110', '112', '00112']) assert.match(await refused(digits), '404', digits)
-        await product.ok('POST', '/inbound_routes', { match: { to: '+49309876543' }, target: { type: 'echo' } })
-        phone.events.length = 0
-        phone.dial(addressed('0309876543'))
-        const { call } = await statusOf(userId, 'busy')
-        assert.is((await product.ok('GET', `/calls/${call.call_id}`)).direction, 'inbound')
-        phone.hangup()
-        await phone.until('CALL_CLOSED')
-        await statusOf(userId, 'offline')
-      } finally {
-        await product.ok('PATCH', '/organisation', { country: null })
-      }
-    }),
-)
+      // Without the zero it is a number of the caller's town, and 110 is a call for help.
+      for (const digits of ['301234567', '110', '112', '00112']) assert.match(await refused(digits), '404', digits)
+      await product.ok('POST', '/inbound_routes', { match: { to: '+49309876543' }, target: { type: 'echo' } })
+      phone.events.length = 0
+      phone.dial(addressed('0309876543'))
+      const { call } = await statusOf(userId, 'busy')
+      assert.is((await product.ok('GET', `/calls/${call.call_id}`)).direction, 'inbound')
+      phone.hangup()
+      await phone.until('CALL_CLOSED')
+      await statusOf(userId, 'offline')
+    } finally {
+      await product.ok('PATCH', '/organisation', { country: null })
+    }
+  }))
 
-baresipTest('a phone with a wrong password calls nobody', () =>
+test('a phone with a wrong password calls nobody', () =>
   withPhone(
     'udp',
     async ({ phone }) => {
@@ -321,7 +299,6 @@ baresipTest('a phone with a wrong password calls nobody', () =>
       assert.match(String((await phone.until('CALL_CLOSED')).param), '403')
     },
     { password: 'guessed' },
-  ),
-)
+  ))
 
 test.run()

@@ -10,9 +10,8 @@ import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
 import { toneDirectory } from './peers/tone-directory.ts'
 
-const test = suite('interop/queue')
 const missing = missingPrograms('baresip', 'sipp')
-const LIMIT = { timeoutMs: 60_000 }
+const test = suite('interop/queue', { timeoutMs: 60_000, missing })
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 
@@ -22,11 +21,6 @@ test.before(async () => {
   if (missing === null) product = await Product.start()
 })
 test.after(() => curtain(product))
-
-const baresipTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 interface BaresipAgent {
   userId: string
@@ -95,33 +89,30 @@ async function hasHeard(agent: Baresip, toneHz: number): Promise<boolean> {
   return false
 }
 
-baresipTest(
-  'a caller waits in a queue, baresip as its agent answers, both hear each other, and wrap-up follows',
-  async () => {
-    const agent = await newAgent(true)
-    const caller = await Phone.open('waiting')
-    try {
-      await newQueue('4100', { member_user_ids: [agent.userId], wrap_up_seconds: 30 })
-      const call = await caller.call('4100', product.sip)
-      call.say(tone(CALLER_HZ))
-      await agent.phone.until('CALL_ESTABLISHED')
-      await hearsTone(call, AGENT_HZ)
-      await statusIs(agent.userId, 'busy')
-      const { id } = await callFrom(product, 'waiting')
-      // What the caller hears is of the agent; what the agent hears takes the same way back: another second of it.
-      await call.heard.next(1000)
-      agent.phone.hangup()
-      assert.is((await endedCall(product, id)).ended_reason, 'agent_hangup')
-      await statusIs(agent.userId, 'wrap_up')
-      assert.ok(await hasHeard(agent.phone, CALLER_HZ), 'baresip hears the caller')
-    } finally {
-      await agent.phone.stop()
-      await caller.close()
-    }
-  },
-)
+test('a caller waits in a queue, baresip as its agent answers, both hear each other, and wrap-up follows', async () => {
+  const agent = await newAgent(true)
+  const caller = await Phone.open('waiting')
+  try {
+    await newQueue('4100', { member_user_ids: [agent.userId], wrap_up_seconds: 30 })
+    const call = await caller.call('4100', product.sip)
+    call.say(tone(CALLER_HZ))
+    await agent.phone.until('CALL_ESTABLISHED')
+    await hearsTone(call, AGENT_HZ)
+    await statusIs(agent.userId, 'busy')
+    const { id } = await callFrom(product, 'waiting')
+    // What the caller hears is of the agent; what the agent hears takes the same way back: another second of it.
+    await call.heard.next(1000)
+    agent.phone.hangup()
+    assert.is((await endedCall(product, id)).ended_reason, 'agent_hangup')
+    await statusIs(agent.userId, 'wrap_up')
+    assert.ok(await hasHeard(agent.phone, CALLER_HZ), 'baresip hears the caller')
+  } finally {
+    await agent.phone.stop()
+    await caller.close()
+  }
+})
 
-baresipTest('an agent who does not answer is missed, and the call goes to the next one', async () => {
+test('an agent who does not answer is missed, and the call goes to the next one', async () => {
   const deaf = await newAgent(false)
   const caller = await Phone.open('patient')
   let next: BaresipAgent | undefined
@@ -147,65 +138,59 @@ baresipTest('an agent who does not answer is missed, and the call goes to the ne
   }
 })
 
-baresipTest(
-  'a callback is offered to the baresip of an agent, and then the person is dialled; both hear each other',
-  async () => {
-    const agent = await newAgent(true)
-    const person = await Phone.open('person')
-    try {
-      const [host = '', port = ''] = person.uri.replace(/^sip:[^@]*@/, '').split(':')
-      await product.ok('POST', '/connections', { name: 'Trunk', kind: 'trunk', host, port: Number(port) })
-      const queueId = await newQueue('4300', { member_user_ids: [agent.userId] })
-      const { id } = await product.ok('POST', '/callbacks', {
-        phone: '+14155550142',
-        route: 'agent_queue',
-        queue_id: queueId,
-      })
-      await agent.phone.until('CALL_ESTABLISHED')
-      const call = await person.next()
-      call.answer()
-      call.say(tone(CALLER_HZ))
-      await hearsTone(call, AGENT_HZ)
-      await product.until('it is connected', async () =>
-        (await product.ok('GET', `/callbacks/${id}`)).status === 'connected' ? true : null,
-      )
-      await call.heard.next(1000)
-      await call.hangup()
-      await agent.phone.until('CALL_CLOSED')
-      await product.until('it is completed', async () =>
-        (await product.ok('GET', `/callbacks/${id}`)).status === 'completed' ? true : null,
-      )
-      assert.ok(await hasHeard(agent.phone, CALLER_HZ), 'baresip hears the person')
-    } finally {
-      await agent.phone.stop()
-      await person.close()
-    }
-  },
-)
-
-baresipTest(
-  'SIPp registers by digest as an agent, takes a call of the queue, and its caller is heard there',
-  async () => {
-    const { userId, account } = await newMember()
-    const registering = await Sipp.caller('registers', product.sip, { to: account.username, account })
-    await registering.passed()
-    const agent = await Sipp.callee('answers', { echo: true, port: registering.port })
-    await becomesAvailable(userId)
-    await newQueue('4400', { member_user_ids: [userId], hold: { audio: 'silence' } })
-    const caller = await Phone.open('echoed')
-    const call = await caller.call('4400', product.sip)
+test('a callback is offered to the baresip of an agent, and then the person is dialled; both hear each other', async () => {
+  const agent = await newAgent(true)
+  const person = await Phone.open('person')
+  try {
+    const [host = '', port = ''] = person.uri.replace(/^sip:[^@]*@/, '').split(':')
+    await product.ok('POST', '/connections', { name: 'Trunk', kind: 'trunk', host, port: Number(port) })
+    const queueId = await newQueue('4300', { member_user_ids: [agent.userId] })
+    const { id } = await product.ok('POST', '/callbacks', {
+      phone: '+14155550142',
+      route: 'agent_queue',
+      queue_id: queueId,
+    })
+    await agent.phone.until('CALL_ESTABLISHED')
+    const call = await person.next()
+    call.answer()
     call.say(tone(CALLER_HZ))
-    // The agent's side sends back what it hears.
-    await hearsTone(call, CALLER_HZ)
-    await statusIs(userId, 'busy')
+    await hearsTone(call, AGENT_HZ)
+    await product.until('it is connected', async () =>
+      (await product.ok('GET', `/callbacks/${id}`)).status === 'connected' ? true : null,
+    )
+    await call.heard.next(1000)
     await call.hangup()
-    await agent.passed()
-    await statusIs(userId, 'available')
-    await caller.close()
-  },
-)
+    await agent.phone.until('CALL_CLOSED')
+    await product.until('it is completed', async () =>
+      (await product.ok('GET', `/callbacks/${id}`)).status === 'completed' ? true : null,
+    )
+    assert.ok(await hasHeard(agent.phone, CALLER_HZ), 'baresip hears the person')
+  } finally {
+    await agent.phone.stop()
+    await person.close()
+  }
+})
 
-baresipTest('SIPp as a caller waits in a queue, is heard by the agent, and is hung up on', async () => {
+test('SIPp registers by digest as an agent, takes a call of the queue, and its caller is heard there', async () => {
+  const { userId, account } = await newMember()
+  const registering = await Sipp.caller('registers', product.sip, { to: account.username, account })
+  await registering.passed()
+  const agent = await Sipp.callee('answers', { echo: true, port: registering.port })
+  await becomesAvailable(userId)
+  await newQueue('4400', { member_user_ids: [userId], hold: { audio: 'silence' } })
+  const caller = await Phone.open('echoed')
+  const call = await caller.call('4400', product.sip)
+  call.say(tone(CALLER_HZ))
+  // The agent's side sends back what it hears.
+  await hearsTone(call, CALLER_HZ)
+  await statusIs(userId, 'busy')
+  await call.hangup()
+  await agent.passed()
+  await statusIs(userId, 'available')
+  await caller.close()
+})
+
+test('SIPp as a caller waits in a queue, is heard by the agent, and is hung up on', async () => {
   const { userId, account } = await newMember()
   const phone = await Phone.open('desk')
   await phone.register(account, product.sip)

@@ -3,26 +3,15 @@ import { createSocket } from 'node:dgram'
 import { on, once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
-import type { Product } from '../../bench/product.ts'
-import { curtain } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { suite } from '../harness.ts'
-import { inside, insideCalled, RawCalls } from './peers/raw-calls.ts'
-import { audioAt, bodyOf, field, responseTo } from './peers/raw-peer.ts'
+import { product } from '../e2e/shared-suite.ts'
+import { hangUp, inside, insideCalled } from './peers/raw-calls.ts'
+import { audioAt, bodyOf, field } from './peers/raw-peer.ts'
+import { calls, rawSuite } from './peers/raw-suite.ts'
 import { BEGINS } from './peers/raw-trunk.ts'
 
 /** What programs of this machine do not say: far ends that write each byte themselves. */
 
-const test = suite('interop/raw-far-end')
-
-let product: Product
-let calls: RawCalls
-test.before(async () => {
-  product = await sharedProduct()
-  calls = new RawCalls(product)
-})
-test.afterEach(() => calls.leave())
-test.after(() => curtain(product))
+const test = rawSuite('interop/raw-far-end')
 
 test('a message without a length over a connection is answered 400 before that is closed (RFC 3261 §18.3)', async () => {
   const peer = await calls.peer('tcp')
@@ -38,26 +27,21 @@ test('an offer of every payload type there is, and of more, is answered with wha
   const peer = await calls.peer()
   const unknown = Array.from({ length: 95 }, (_, i) => i + 20).filter(type => type < 35 || type > 71)
   const formats = [...unknown, 0, ...Array.from({ length: 80 }, (_, i) => i + 200)]
-  peer.send(calls.inviteFrom(peer, 'UDP', audioAt(6000, formats.join(' '))), product.sip.port)
-  const answer = await peer.next('[2-6]\\d\\d')
-  assert.is(answer.what, '200')
+  const answer = await calls.answered(peer, { body: audioAt(6000, formats.join(' ')) })
   assert.match(bodyOf(answer.text), /^m=audio \d+ RTP\/AVP 0\r?$/m)
-  answer.reply(inside(answer, 'ACK', 1))
-  answer.reply(inside(answer, 'BYE', 2))
-  await peer.next('200')
+  await hangUp(peer, answer)
 })
 
 test('a 305 has the same Request-URI sent through the proxy that it names (RFC 3261 §21.3.4)', async () => {
   const [carrier, proxy] = [await calls.peer(), await calls.peer()]
   const id = await calls.callOver(carrier, { follow_redirects: true })
-  const first = await carrier.next('INVITE')
-  first.reply(responseTo(first, '305 Use Proxy', [`Contact: <sip:127.0.0.1:${proxy.port}>`]))
+  const first = await carrier.takes('INVITE', '305 Use Proxy', [`Contact: <sip:127.0.0.1:${proxy.port}>`])
   await carrier.next('ACK')
   const second = await proxy.next('INVITE')
   assert.is(second.text.split('\r\n')[0], first.text.split('\r\n')[0])
   assert.is(field(second.text, 'route'), `<sip:127.0.0.1:${proxy.port};lr>`)
   assert.is(field(second.text, 'diversion'), '')
-  second.reply(responseTo(second, '486 Busy Here'))
+  second.answer('486 Busy Here')
   await proxy.next('ACK')
   assert.is((await calls.endOf(id)).status, 'busy')
 })
@@ -67,11 +51,11 @@ test('where the first proxy of a 305 is silent the call goes by way of the next'
   const id = await calls.callOver(carrier, { follow_redirects: true })
   const first = await carrier.next('INVITE')
   const contacts = `Contact: <sip:127.0.0.1:${proxy.port}>;q=0.5, <sip:127.0.0.1:${silent.port};lr>;q=0.9`
-  first.reply(responseTo(first, '305 Use Proxy', [contacts]))
+  first.answer('305 Use Proxy', [contacts])
   await silent.next('INVITE')
   const second = await proxy.next('INVITE')
   assert.is(field(second.text, 'route'), `<sip:127.0.0.1:${proxy.port};lr>`)
-  second.reply(responseTo(second, '486 Busy Here'))
+  second.answer('486 Busy Here')
   assert.is((await calls.endOf(id)).status, 'busy')
 })
 
@@ -81,17 +65,14 @@ test('where a contact of a 302 is silent, or sends on to somebody busy, the next
   const id = await calls.callOver(carrier!, { follow_redirects: true })
   const first = await carrier!.next('INVITE')
   const contacts = `Contact: ${at(last!)};q=0.1, ${at(moved!)};q=0.5, ${at(silent!).replace('>', '?Subject=x&Replaces=y>')}`
-  first.reply(responseTo(first, '302 Moved Temporarily', [contacts]))
+  first.answer('302 Moved Temporarily', [contacts])
   const named = await silent!.next('INVITE')
   // Headers are no part of a Request-URI or To (§19.1.1), and none of ours are a stranger's words.
   const uri = at(silent!).slice(1, -1)
   assert.equal([named.text.split(' ')[1], field(named.text, 'to')], [uri, `<${uri}>`])
-  const second = await moved!.next('INVITE')
-  second.reply(responseTo(second, '302 Moved Temporarily', [`Contact: ${at(busy!)}`]))
-  const third = await busy!.next('INVITE')
-  third.reply(responseTo(third, '486 Busy Here'))
-  const fourth = await last!.next('INVITE')
-  fourth.reply(responseTo(fourth, '603 Decline'))
+  await moved!.takes('INVITE', '302 Moved Temporarily', [`Contact: ${at(busy!)}`])
+  await busy!.takes('INVITE', '486 Busy Here')
+  await last!.takes('INVITE', '603 Decline')
   assert.is((await calls.endOf(id)).sip_code, 603)
 })
 
@@ -102,8 +83,7 @@ for (const [why, followRedirects, contact] of [
   test(`a 305 ends the call where ${why}`, async () => {
     const carrier = await calls.peer()
     const id = await calls.callOver(carrier, { follow_redirects: followRedirects })
-    const first = await carrier.next('INVITE')
-    first.reply(responseTo(first, '305 Use Proxy', [`Contact: ${contact}`]))
+    await carrier.takes('INVITE', '305 Use Proxy', [`Contact: ${contact}`])
     assert.is((await calls.endOf(id)).sip_code, 305)
   })
 }
@@ -115,8 +95,7 @@ test('a 302 to a number that the connection has no rate for, or that must not be
   await product.ok('POST', '/do_not_call', { phone: '+497899' })
   for (const number of ['+447911', '+497899']) {
     const { id } = await product.ok('POST', '/calls', { to: '+497811' })
-    const invite = await peer.next('INVITE')
-    invite.reply(responseTo(invite, '302 Moved Temporarily', [`Contact: <sip:${number}@127.0.0.1:${named.port}>`]))
+    await peer.takes('INVITE', '302 Moved Temporarily', [`Contact: <sip:${number}@127.0.0.1:${named.port}>`])
     await peer.next('ACK')
     assert.is((await calls.endOf(id)).ended_reason, 'redirect_refused', number)
   }
@@ -125,31 +104,22 @@ test('a 302 to a number that the connection has no rate for, or that must not be
 
 test('a number with its trunk zero and a phone-context is the number that it is dialled for (RFC 3966 §5.1.5)', async () => {
   const peer = await calls.peer()
-  const route = { match: { to: '+49309876543' }, target: { type: 'echo' } }
-  const { id } = await product.ok('POST', '/inbound_routes', route)
+  await calls.route('+49309876543', { type: 'echo' })
   // And one with parameters, which carriers add without `user=phone`.
   for (const uri of ['tel:030-9876543;phone-context=+49', 'sip:+49309876543;npdi;rn=+4930111@127.0.0.1']) {
-    const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000))
-    peer.send(invite.replace(/^INVITE \S+/, `INVITE ${uri}`), product.sip.port)
-    const answer = await peer.next('[2-6]\\d\\d')
-    assert.is(answer.what, '200', uri)
-    answer.reply(inside(answer, 'ACK', 1))
-    answer.reply(inside(answer, 'BYE', 2))
-    await peer.next('200')
+    await hangUp(peer, await calls.answered(peer, { to: uri }))
   }
   const called = await calls.callOver(peer, {}, 'tel:030-1234567;phone-context=+49')
   const ours = await peer.next('INVITE')
   assert.match(ours.text, /^INVITE sip:\+49301234567@/)
-  ours.reply(responseTo(ours, '486 Busy Here'))
+  ours.answer('486 Busy Here')
   assert.is((await calls.endOf(called)).to, '+49301234567')
-  await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
 test('a far end that demands `auth-int` is answered for the description too (RFC 7616 §3.4.3)', async () => {
   const carrier = await calls.peer()
   const id = await calls.callOver(carrier, { auth: { username: 'u', password: 'secret of both' } })
-  const first = await carrier.next('INVITE')
-  first.reply(responseTo(first, '401 Unauthorized', ['WWW-Authenticate: Digest realm="r", nonce="n", qop="auth-int"']))
+  await carrier.takes('INVITE', '401 Unauthorized', ['WWW-Authenticate: Digest realm="r", nonce="n", qop="auth-int"'])
   await carrier.next('ACK')
   const second = await carrier.next('INVITE')
   const given = field(second.text, 'authorization')
@@ -157,7 +127,7 @@ test('a far end that demands `auth-int` is answered for the description too (RFC
   const md5 = (text: string): string => createHash('md5').update(text, 'latin1').digest('hex')
   const ha2 = md5(`INVITE:${uri}:${md5(bodyOf(second.text))}`)
   assert.match(given, `response="${md5(`${md5('u:r:secret of both')}:n:00000001:${cnonce}:auth-int:${ha2}`)}"`)
-  second.reply(responseTo(second, '486 Busy Here'))
+  second.answer('486 Busy Here')
   assert.is((await calls.endOf(id)).status, 'busy')
 })
 
@@ -166,11 +136,10 @@ test('a far end whose Contact is `sips:` though it was called over UDP gets its 
   const id = await calls.callOver(carrier)
   const invite = await carrier.next('INVITE')
   const contact = [`Contact: <sips:far@127.0.0.1:${carrier.port}>`, 'Content-Type: application/sdp']
-  invite.reply(responseTo(invite, '200 OK', contact, audioAt(6000)))
+  invite.answer('200 OK', contact, audioAt(6000))
   assert.match((await carrier.next('ACK')).text, `ACK sips:far@127.0.0.1:${carrier.port} SIP/2.0`)
   await product.ok('POST', `/calls/${id}/hangup`)
-  const bye = await carrier.next('BYE')
-  bye.reply(responseTo(bye, '200 OK'))
+  await carrier.takes('BYE')
 })
 
 for (const [sentence, transport, more, body, goesOn] of [
@@ -196,11 +165,10 @@ for (const [sentence, transport, more, body, goesOn] of [
     const id = await calls.callOver(carrier, { transport })
     const invite = await carrier.next('INVITE')
     const contact = `Contact: <sip:far@127.0.0.1:${carrier.port};transport=${transport}>`
-    invite.reply(responseTo(invite, '200 OK', [contact, 'Content-Type: application/sdp', ...more], body))
+    invite.answer('200 OK', [contact, 'Content-Type: application/sdp', ...more], body)
     await carrier.next('ACK')
     if (goesOn) await product.ok('POST', `/calls/${id}/hangup`)
-    const bye = await carrier.next('BYE')
-    bye.reply(responseTo(bye, '200 OK'))
+    await carrier.takes('BYE')
     assert.is((await calls.endOf(id)).ended_reason, goesOn ? 'api_hangup' : 'codec_mismatch')
   })
 }
@@ -209,38 +177,33 @@ test('audio is sent to no multicast, broadcast or unusable address: 488 with War
   const group = audioAt(6000).replace('c=IN IP4 127.0.0.1', 'c=IN IP4 224.2.1.1/127')
   for (const host of ['224.2.1.1/127', '255.255.255.255', '0.1.2.3']) {
     const far = await calls.peer()
-    far.send(calls.inviteFrom(far, 'UDP', group.replace('224.2.1.1/127', host)), product.sip.port)
+    calls.invite(far, { body: group.replace('224.2.1.1/127', host) })
     const refused = await far.next('[2-6]\\d\\d')
     assert.is(refused.what, '488', host)
     assert.match(field(refused.text, 'warning'), /^330 /)
   }
 
   const peer = await calls.peer()
-  peer.send(calls.inviteFrom(peer, 'UDP', audioAt(6000)), product.sip.port)
-  const answer = await peer.next('200')
-  answer.reply(inside(answer, 'ACK', 1))
+  const answer = await calls.answered(peer)
   const change = ['Contact: <sip:far@127.0.0.1>', 'Content-Type: application/sdp']
   answer.reply(inside(answer, 'INVITE', 2, change, group.replace('224.2.1.1/127', '255.255.255.255')))
   assert.is((await peer.next('[2-6]\\d\\d')).what, '488')
-  answer.reply(inside(answer, 'BYE', 3))
-  assert.is((await peer.next('200')).what, '200', 'the call has gone on')
+  // The call has gone on.
+  await hangUp(peer, answer, 3)
 
   const carrier = await calls.peer()
   const id = await calls.callOver(carrier)
   const invite = await carrier.next('INVITE')
   const contact = [`Contact: <sip:far@127.0.0.1:${carrier.port}>`, 'Content-Type: application/sdp']
-  invite.reply(responseTo(invite, '200 OK', contact, group))
+  invite.answer('200 OK', contact, group)
   await carrier.next('ACK')
-  const bye = await carrier.next('BYE')
-  bye.reply(responseTo(bye, '200 OK'))
+  await carrier.takes('BYE')
   assert.is((await calls.endOf(id)).ended_reason, 'codec_mismatch')
 })
 
 test('an INFO of a package that we do not know is answered 469, keys of whatever package are keys (RFC 6086 §4.2.2)', async () => {
   const peer = await calls.peer()
-  peer.send(calls.inviteFrom(peer, 'UDP', audioAt(6000)), product.sip.port)
-  const answer = await peer.next('200')
-  answer.reply(inside(answer, 'ACK', 1))
+  const answer = await calls.answered(peer)
   for (const [cseq, fields, body, status] of [
     [2, ['Info-Package: nobody-knows', 'Content-Type: application/x'], 'x', '469'],
     [3, ['Info-Package: nobody-knows'], '', '469'],
@@ -253,18 +216,14 @@ test('an INFO of a package that we do not know is answered 469, keys of whatever
     assert.is(told.what, status, fields.join())
     assert.is(/^Recv-Info:\s*$/m.test(told.text), status === '469')
   }
-  answer.reply(inside(answer, 'BYE', 7))
-  await peer.next('200')
+  await hangUp(peer, answer, 7)
 })
 
 test('what a caller says for the called user, and the identity of its session, go on with its call (RFC 7433, RFC 7989); nothing else of its network does', async () => {
   const [peer, carrier] = [await calls.peer(), await calls.peer()]
   await calls.connection(carrier)
   const [called, onward] = ['+49309876544', '+49301112223']
-  const overflow = { when_no_agents: true, action: 'number', number: onward }
-  const queue = await product.ok('POST', '/queues', { name: 'Sent on', overflow })
-  const route = { match: { to: called }, target: { type: 'queue', id: queue.id } }
-  const { id } = await product.ok('POST', '/inbound_routes', route)
+  await calls.route(called, await calls.emptyQueue({ when_no_agents: true, action: 'number', number: onward }))
   const [data, session] = ['56a390f3d2b7310023a2;encoding=hex', 'ab30317f1a784dc48ff824d0d3715d86']
   for (const [more, passed] of [
     [
@@ -281,24 +240,21 @@ test('what a caller says for the called user, and the identity of its session, g
       ['', ''],
     ],
   ] as const) {
-    const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${called}@127.0.0.1`)
-    peer.send(invite.replace(/^Contact:/m, `${more.join('\r\n')}\r\nContact:`), product.sip.port)
+    calls.invite(peer, { to: called, more })
     const forwarded = await carrier.next('INVITE')
     assert.match(forwarded.text, `INVITE sip:${onward}@`)
     assert.equal(
       ['user-to-user', 'session-id', 'p-charging-vector', 'geolocation'].map(name => field(forwarded.text, name)),
       [...passed, '', ''],
     )
-    forwarded.reply(responseTo(forwarded, '486 Busy Here'))
+    forwarded.answer('486 Busy Here')
     await carrier.next('ACK')
     const answer = await peer.next('[2-6]\\d\\d')
     if (answer.what === '200') {
       answer.reply(inside(answer, 'ACK', 1))
-      answer.reply(inside(answer, 'BYE', 2))
-      await peer.next('200')
+      await hangUp(peer, answer)
     }
   }
-  await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
 test('a flow tells the payment line what is due (RFC 7433), in the place of what its caller says', async () => {
@@ -315,44 +271,36 @@ test('a flow tells the payment line what is due (RFC 7433), in the place of what
   ]
   const flow = await product.ok('POST', '/flows', { name: 'Pay', kind: 'ivr', graph: { nodes } })
   await product.ok('POST', `/flows/${flow.id}/publish`, {})
-  const route = { match: { to: called }, target: { type: 'flow', id: flow.id } }
-  const { id } = await product.ok('POST', '/inbound_routes', route)
-  const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${called}@127.0.0.1`)
-  peer.send(invite.replace(/^Contact:/m, 'User-to-User: 56a390f3;encoding=hex\r\nContact:'), product.sip.port)
+  await calls.route(called, { type: 'flow', id: flow.id })
+  calls.invite(peer, { to: called, more: ['User-to-User: 56a390f3;encoding=hex'] })
   const asked = await carrier.next('INVITE')
   assert.match(asked.text, `INVITE sip:${line}@`)
   const told = field(asked.text, 'user-to-user').split(';encoding=hex')
   assert.equal([JSON.parse(Buffer.from(told[0]!, 'hex').toString()), told[1]], [due, ''])
   assert.is(asked.text.match(/^user-to-user:/gim)?.length, 1)
-  asked.reply(responseTo(asked, '486 Busy Here'))
+  asked.answer('486 Busy Here')
   await carrier.next('ACK')
   const answer = await peer.next('[2-6]\\d\\d')
   answer.reply(inside(answer, 'ACK', 1))
-  answer.reply(inside(answer, 'BYE', 2))
-  await peer.next('200')
-  await product.ok('DELETE', `/inbound_routes/${id}`)
+  await hangUp(peer, answer)
 })
 
 test('what the called user says for the caller goes back with the answer, the refusal and the BYE, and so does what the caller says with its BYE (RFC 7433)', async () => {
   const [peer, carrier] = [await calls.peer(), await calls.peer()]
   await calls.connection(carrier)
   const [called, onward] = ['+49309876545', '+49301112224']
-  const overflow = { when_no_agents: true, action: 'number', number: onward }
-  const queue = await product.ok('POST', '/queues', { name: 'Says more', overflow })
-  const route = { match: { to: called }, target: { type: 'queue', id: queue.id }, answer: 'when_answered' }
-  const { id } = await product.ok('POST', '/inbound_routes', route)
+  const queue = await calls.emptyQueue({ when_no_agents: true, action: 'number', number: onward })
+  await calls.route(called, queue, { answer: 'when_answered' })
   const uui = (data: string): string => `User-to-User: ${data};encoding=hex`
   const told = (text: string): string => field(text, 'user-to-user').replace(';encoding=hex', '')
   const forwarded = async () => {
-    const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${called}@127.0.0.1`)
-    peer.send(invite, product.sip.port)
+    calls.invite(peer, { to: called })
     return carrier.next('INVITE')
   }
   const own = [`Contact: <sip:far@127.0.0.1:${carrier.port}>`, 'Content-Type: application/sdp']
   for (const isCarrier of [true, false]) {
     const invite = await forwarded()
-    const ok = responseTo(invite, '200 OK', [...own, uui('aa')], audioAt(6002))
-    invite.reply(ok)
+    const ok = invite.answer('200 OK', [...own, uui('aa')], audioAt(6002))
     const ack = await carrier.next('ACK')
     const answer = await peer.next('200')
     assert.is(told(answer.text), 'aa')
@@ -364,20 +312,19 @@ test('what the called user says for the caller goes back with the answer, the re
       ack.reply(bye.replace(/^from: .*$/m, `From: ${from}`).replace(/^to: .*$/m, `To: ${to}`))
       const heard = await peer.next('BYE')
       assert.is(told(heard.text), 'bb')
-      heard.reply(responseTo(heard, '200 OK'))
+      heard.answer('200 OK')
     } else {
       answer.reply(inside(answer, 'BYE', 2, [uui('cc')]))
       const heard = await carrier.next('BYE')
       assert.is(told(heard.text), 'cc')
-      heard.reply(responseTo(heard, '200 OK'))
+      heard.answer('200 OK')
       await peer.next('200')
     }
   }
   const last = await forwarded()
-  last.reply(responseTo(last, '486 Busy Here', [uui('dd')]))
+  last.answer('486 Busy Here', [uui('dd')])
   const refused = await peer.next('[2-6]\\d\\d')
   assert.is(told(refused.text), 'dd')
-  await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
 test('what a REFER says for whom it names goes on with the call there (RFC 7433 §3.3); no other header in its Refer-To does', async () => {
@@ -391,7 +338,7 @@ test('what a REFER says for whom it names goes on with the call there (RFC 7433 
     ['user-to-user', 'x-injected', 'subject'].map(name => field(second.text, name)),
     ['56a390f3;encoding=hex X-Injected: 1', '', ''],
   )
-  second.reply(responseTo(second, '486 Busy Here'))
+  second.answer('486 Busy Here')
   await peer.next('ACK')
   send(theirs('BYE', 2))
   await peer.next('200')
@@ -409,8 +356,7 @@ test('follow: an attended transfer whose two calls are over one connection is co
     let invite = await peer.next('INVITE')
     // That of the call before may come once more.
     while (!invite.text.startsWith(`INVITE sip:${number}@`)) invite = await peer.next('INVITE')
-    const ok = responseTo(invite, '200 OK', [contact, 'Content-Type: application/sdp'], audioAt(6010))
-    invite.reply(ok)
+    const ok = invite.answer('200 OK', [contact, 'Content-Type: application/sdp'], audioAt(6010))
     return { ok, ack: await peer.next('ACK') }
   }
   const { id } = await product.ok('POST', '/calls', { to: '+497711', user_id: userId })
@@ -432,7 +378,7 @@ test('follow: an attended transfer whose two calls are over one connection is co
   const tagOf = (name: string) => /;tag=([^;\s]+)/.exec(field(second.ok, name))![1]
   const dialog = `${field(second.ok, 'call-id')};to-tag=${tagOf('to')};from-tag=${tagOf('from')}`
   assert.is(field(refer.text, 'refer-to'), `<sip:far@127.0.0.1:${peer.port}?Replaces=${encodeURIComponent(dialog)}>`)
-  refer.reply(responseTo(refer, '202 Accepted', [contact]))
+  refer.answer('202 Accepted', [contact])
   const told = ['Event: refer', 'Subscription-State: terminated;reason=noresource', contact]
   const fragment = [...told, 'Content-Type: message/sipfrag']
   first.ack.reply(insideCalled(refer, first.ok, 'NOTIFY', 1, fragment, 'SIP/2.0 200 OK'))
@@ -440,7 +386,7 @@ test('follow: an attended transfer whose two calls are over one connection is co
   while (left.length < 2) {
     const bye = await peer.next('BYE')
     left.push(field(bye.text, 'call-id'))
-    bye.reply(responseTo(bye, '200 OK'))
+    bye.answer('200 OK')
   }
   assert.equal(left.sort(), [first, second].map(({ ok }) => field(ok, 'call-id')).sort())
   await member.ended
@@ -451,33 +397,24 @@ test('follow: an attended transfer whose two calls are over one connection is co
 test('a caller who has heard an announcement before the answer is refused with the cause that its call shows', async () => {
   const peer = await calls.peer()
   const to = '+49309876546'
-  const target = { type: 'announcement' }
-  const { id } = await product.ok('POST', '/inbound_routes', { match: { to }, target, answer: 'early_media' })
-  peer.send(
-    calls.inviteFrom(peer, 'UDP', audioAt(6004)).replace(/^INVITE \S+/, `INVITE sip:${to}@127.0.0.1`),
-    product.sip.port,
-  )
+  await calls.route(to, { type: 'announcement' }, { answer: 'early_media' })
+  calls.invite(peer, { to })
   const refused = await peer.next('[3-6]\\d\\d')
   assert.is(refused.what, '480')
   const [call] = (await product.ok('GET', '/calls?limit=1')).data
   const { cause } = await calls.endOf(call.id)
   assert.match(field(refused.text, 'reason'), `Q.850;cause=${cause.q850};`)
-  await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
 test('a caller who hangs up by BYE before the answer has its INVITE refused 487 with a cause', async () => {
   const peer = await calls.peer()
   const to = '+49309876547'
-  const queue = await product.ok('POST', '/queues', { name: 'Rings', overflow: { when_no_agents: false } })
-  const target = { type: 'queue', id: queue.id }
-  const { id } = await product.ok('POST', '/inbound_routes', { match: { to }, target, answer: 'when_answered' })
-  const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${to}@127.0.0.1`)
-  peer.send(invite, product.sip.port)
+  await calls.route(to, await calls.emptyQueue(), { answer: 'when_answered' })
+  calls.invite(peer, { to })
   const rings = await peer.next('180')
   rings.reply(inside(rings, 'BYE', 2))
   const refused = await peer.next('487')
   assert.match(field(refused.text, 'reason'), 'Q.850;cause=16;')
-  await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
@@ -490,9 +427,7 @@ test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866
   ] as const) {
     const audio = createSocket('udp4').bind(0, '127.0.0.1')
     await once(audio, 'listening')
-    peer.send(calls.inviteFrom(peer, 'UDP', audioAt(audio.address().port, '0', [`a=${wish}`])), product.sip.port)
-    const answer = await peer.next('200')
-    answer.reply(inside(answer, 'ACK', 1))
+    const answer = await calls.answered(peer, { body: audioAt(audio.address().port, '0', [`a=${wish}`]) })
     const packets: Buffer[] = []
     for await (const [packet] of on(audio, 'message')) if (packets.push(packet) === 20) break
     assert.equal([...new Set(packets.map(({ length }) => length - 12))], [octets], wish)
@@ -500,8 +435,7 @@ test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866
       assert.is((packet.readUInt32BE(4) - packets[i]!.readUInt32BE(4)) >>> 0, octets, wish)
       assert.is((packet.readUInt16BE(2) - packets[i]!.readUInt16BE(2)) & 0xffff, 1, wish)
     }
-    answer.reply(inside(answer, 'BYE', 2))
-    await peer.next('200')
+    await hangUp(peer, answer)
     audio.close()
   }
 })
@@ -514,7 +448,7 @@ test('an INVITE larger than 1,300 bytes goes over TCP where no transport is name
   const invite = await peer.next('INVITE')
   assert.ok(invite.text.length > 1300)
   assert.match(field(invite.text, 'via'), /^SIP\/2\.0\/TCP /)
-  invite.reply(responseTo(invite, '486 Busy Here'))
+  invite.answer('486 Busy Here')
   await peer.next('ACK')
   assert.is((await calls.endOf(id)).status, 'busy')
 })
@@ -525,18 +459,14 @@ test('whoever ends a call, our source says goodbye by RTCP (RFC 3550 §6.6)', as
     const heard: Buffer[] = []
     const audio = createSocket('udp4', datagram => heard.push(datagram)).bind(0, '127.0.0.1')
     await once(audio, 'listening')
-    peer.send(calls.inviteFrom(peer, 'UDP', audioAt(audio.address().port, '0', ['a=rtcp-mux'])), product.sip.port)
-    const answer = await peer.next('200')
-    answer.reply(inside(answer, 'ACK', 1))
+    const answer = await calls.answered(peer, { body: audioAt(audio.address().port, '0', ['a=rtcp-mux']) })
     await product.until('our audio is there', async () => (heard.length > 5 ? true : null))
     if (whoHangsUp === 'they') {
-      answer.reply(inside(answer, 'BYE', 2))
-      await peer.next('200')
+      await hangUp(peer, answer)
     } else {
       const { data } = await product.ok('GET', '/calls?status=in_progress&limit=1')
       await product.ok('POST', `/calls/${data[0].id}/hangup`)
-      const bye = await peer.next('BYE')
-      bye.reply(responseTo(bye, '200 OK'))
+      await peer.takes('BYE')
     }
     const source = heard.find(datagram => !isReport(datagram))!.readUInt32BE(8)
     await product.until('our source has left', async () => (heard.flatMap(goodbyesIn).includes(source) ? true : null))
@@ -558,10 +488,7 @@ function goodbyesIn(datagram: Buffer): number[] {
 
 test('what an ACK says beside the offer of its INVITE changes nothing, and a 100 has the Timestamp of that (RFC 3261 §13.2.1, §8.2.6.1)', async () => {
   const peer = await calls.peer()
-  peer.send(
-    calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace('Contact:', 'Timestamp: 54.2\r\nContact:'),
-    product.sip.port,
-  )
+  calls.invite(peer, { more: ['Timestamp: 54.2'] })
   assert.is(field((await peer.next('100')).text, 'timestamp'), '54.2')
   const answer = await peer.next('200')
   assert.is(field(answer.text, 'timestamp'), '')
@@ -577,8 +504,7 @@ test('what an ACK says beside the offer of its INVITE changes nothing, and a 100
     peer.received.filter(({ what }) => what === 'BYE'),
     [],
   )
-  answer.reply(inside(answer, 'BYE', 4))
-  await peer.next('200')
+  await hangUp(peer, answer, 4)
 })
 
 test.run()

@@ -1,27 +1,14 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
-import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { HEARD_DBOV } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 
-const test = suite('interop/registrar')
 const missing = missingPrograms('baresip')
-const LIMIT = { timeoutMs: 60_000 }
+const test = sharedSuite('interop/registrar', { timeoutMs: 60_000, missing })
 const TONE_HZ = 700
-
-let product: Product
-test.before(async () => {
-  if (missing === null) product = await sharedProduct()
-})
-test.after(() => curtain(product))
-
-const baresipTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 let members = 0
 async function newAccount(): Promise<{ userId: string; username: string; password: string; registrar: string }> {
@@ -35,48 +22,43 @@ const registrationsOf = async (userId: string): Promise<{ transport: string; exp
   (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations
 
 for (const transport of ['udp', 'tcp'] as const) {
-  baresipTest(
-    `baresip registers over ${transport}, is rung as its member's phone, and unregisters when it goes`,
-    async () => {
-      const { userId, ...account } = await newAccount()
-      const agent = await Baresip.start({
-        toneHz: TONE_HZ,
-        answers: true,
-        account: { ...account, transport, everyS: 600 },
-        // One insists on encryption.
-        ...(transport === 'tcp' ? { srtp: 'required' as const } : {}),
+  test(`baresip registers over ${transport}, is rung as its member's phone, and unregisters when it goes`, async () => {
+    const { userId, ...account } = await newAccount()
+    const agent = await Baresip.start({
+      toneHz: TONE_HZ,
+      answers: true,
+      account: { ...account, transport, everyS: 600 },
+      // One insists on encryption.
+      ...(transport === 'tcp' ? { srtp: 'required' as const } : {}),
+    })
+    try {
+      // It may have registered before its control port could tell.
+      const [registration] = await product.until('it is registered', async () => {
+        const registrations = await registrationsOf(userId)
+        return registrations.length === 0 ? null : registrations
       })
-      try {
-        // It may have registered before its control port could tell.
-        const [registration] = await product.until('it is registered', async () => {
-          const registrations = await registrationsOf(userId)
-          return registrations.length === 0 ? null : registrations
-        })
-        assert.is(registration?.transport, transport)
-        const caller = await Phone.open('caller')
-        await product.ok('POST', '/calls', { to: caller.uri, user_id: userId })
-        const call = await caller.next()
-        call.answer()
-        await agent.until('CALL_ESTABLISHED')
-        let level = -100
-        for (let tries = 0; tries < 20 && level < HEARD_DBOV; tries++) {
-          level = levelAt(TONE_HZ, await call.heard.next(500))
-        }
-        assert.ok(level > HEARD_DBOV, `the caller hears ${level} dBov of the agent`)
-        await call.hangup()
-        await agent.until('CALL_CLOSED')
-        await caller.close()
-      } finally {
-        await agent.stop()
+      assert.is(registration?.transport, transport)
+      const caller = await Phone.open('caller')
+      await product.ok('POST', '/calls', { to: caller.uri, user_id: userId })
+      const call = await caller.next()
+      call.answer()
+      await agent.until('CALL_ESTABLISHED')
+      let level = -100
+      for (let tries = 0; tries < 20 && level < HEARD_DBOV; tries++) {
+        level = levelAt(TONE_HZ, await call.heard.next(500))
       }
-      await product.until('it is unregistered', async () =>
-        (await registrationsOf(userId)).length === 0 ? true : null,
-      )
-    },
-  )
+      assert.ok(level > HEARD_DBOV, `the caller hears ${level} dBov of the agent`)
+      await call.hangup()
+      await agent.until('CALL_CLOSED')
+      await caller.close()
+    } finally {
+      await agent.stop()
+    }
+    await product.until('it is unregistered', async () => ((await registrationsOf(userId)).length === 0 ? true : null))
+  })
 }
 
-baresipTest('a wrong password registers nobody', async () => {
+test('a wrong password registers nobody', async () => {
   const { userId, ...account } = await newAccount()
   const thief = await Baresip.start({
     toneHz: TONE_HZ,

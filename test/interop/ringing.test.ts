@@ -1,23 +1,20 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { curtain, spokenTo } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { spokenTo } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
-const test = suite('interop/ringing')
+const test = sharedSuite('interop/ringing')
 const missing = missingPrograms('sipp')
 const LIMIT = { timeoutMs: 60_000 }
 
-let product: Product
 /** Of whom 5003 and 5005 lead to. */
 let member: Phone
 test.before(async () => {
-  product = await sharedProduct()
   const queue = await product.ok('POST', '/queues', { name: 'Nobody', overflow: { when_no_agents: false } })
   for (const [to, answer] of [
     ['5001', 'when_answered'],
@@ -38,11 +35,9 @@ test.before(async () => {
   const announcement = { match: { to: '5004' }, target: { type: 'announcement' }, answer: 'early_media' }
   await product.ok('POST', '/inbound_routes', announcement)
 })
-test.after(() => curtain(product))
 
 const sippTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
+  test(sentence, run, { ...LIMIT, missing })
 }
 
 /** A caller who gives up while it rings; its call is told as one that was never answered. */

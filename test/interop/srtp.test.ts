@@ -1,32 +1,21 @@
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { callFrom, endedCall, HEARD_DBOV, newRoom } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Baresip, type BaresipOptions } from './peers/baresip.ts'
 
-const test = suite('interop/srtp')
 const missing = missingPrograms('baresip')
-const LIMIT = { timeoutMs: 60_000 }
+const test = sharedSuite('interop/srtp', { timeoutMs: 60_000, missing })
 const [CALLER_HZ, CALLED_HZ] = [700, 1100]
 const NUMBER = '+15551234567'
 
-let product: Product
 /** The connection that phones of this machine call over. */
 let inbound: string
 test.before(async () => {
-  if (missing !== null) return
-  product = await sharedProduct()
   inbound = (await product.all('/connections'))[0]!.id
 })
-test.after(() => curtain(product))
-
-const baresipTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
-}
 
 async function withPhones(phones: BaresipOptions[], run: (...started: Baresip[]) => Promise<void>): Promise<void> {
   const started: Baresip[] = []
@@ -70,7 +59,7 @@ async function withTrunk(to: Baresip, srtp: string, run: () => Promise<void>): P
   }
 }
 
-baresipTest('with `srtp` required baresip as caller and as called hear each other', () =>
+test('with `srtp` required baresip as caller and as called hear each other', () =>
   withPhones(
     [
       { toneHz: CALLER_HZ, srtp: 'required' },
@@ -95,10 +84,9 @@ baresipTest('with `srtp` required baresip as caller and as called hear each othe
         await assertHears(caller, CALLED_HZ, 'caller')
       })
     },
-  ),
-)
+  ))
 
-baresipTest('`srtp` off refuses a phone that insists on it, and required one that does without', () =>
+test('`srtp` off refuses a phone that insists on it, and required one that does without', () =>
   withPhones([{ toneHz: CALLER_HZ, srtp: 'required' }, { toneHz: CALLER_HZ }], async (insists, plain) => {
     for (const [srtp, phone] of [
       ['off', insists],
@@ -108,41 +96,37 @@ baresipTest('`srtp` off refuses a phone that insists on it, and required one tha
       phone.dial(uriOf('1002'))
       assert.match((await phone.until('CALL_CLOSED')).param ?? '', /488/, srtp)
     }
-  }),
-)
+  }))
 
-baresipTest(
-  '`srtp` optional encrypts where the far end can, in both directions and over a hold, and does without where it cannot',
-  () =>
-    withPhones(
-      [
-        { toneHz: CALLER_HZ, srtp: 'required' },
-        { user: NUMBER, toneHz: CALLED_HZ, srtp: 'optional', answers: true },
-        { user: NUMBER, toneHz: CALLED_HZ, srtp: 'required', answers: true },
-        { user: NUMBER, toneHz: CALLED_HZ, answers: true },
-      ],
-      async (caller, ...others) => {
-        await product.ok('PATCH', `/connections/${inbound}`, { srtp: 'optional' })
-        caller.dial(uriOf('1002'))
-        await caller.until('CALL_ESTABLISHED')
-        for (const called of others) {
-          await withTrunk(called, 'optional', async () => {
-            const { id } = await product.ok('POST', '/calls', { to: NUMBER })
-            await called.until('CALL_ESTABLISHED')
-            await talked(id, 50)
-            await product.ok('POST', `/calls/${id}/hangup`)
-            await called.until('CALL_CLOSED')
-            assert.ok(
-              (await called.heard()).some(sample => Math.abs(sample) > 500),
-              'it heard nothing',
-            )
-          })
-        }
-        caller.hangup()
-        await caller.until('CALL_CLOSED')
-        await assertHears(caller, CALLER_HZ, 'echo, after the hold', 3)
-      },
-    ),
-)
+test('`srtp` optional encrypts where the far end can, in both directions and over a hold, and does without where it cannot', () =>
+  withPhones(
+    [
+      { toneHz: CALLER_HZ, srtp: 'required' },
+      { user: NUMBER, toneHz: CALLED_HZ, srtp: 'optional', answers: true },
+      { user: NUMBER, toneHz: CALLED_HZ, srtp: 'required', answers: true },
+      { user: NUMBER, toneHz: CALLED_HZ, answers: true },
+    ],
+    async (caller, ...others) => {
+      await product.ok('PATCH', `/connections/${inbound}`, { srtp: 'optional' })
+      caller.dial(uriOf('1002'))
+      await caller.until('CALL_ESTABLISHED')
+      for (const called of others) {
+        await withTrunk(called, 'optional', async () => {
+          const { id } = await product.ok('POST', '/calls', { to: NUMBER })
+          await called.until('CALL_ESTABLISHED')
+          await talked(id, 50)
+          await product.ok('POST', `/calls/${id}/hangup`)
+          await called.until('CALL_CLOSED')
+          assert.ok(
+            (await called.heard()).some(sample => Math.abs(sample) > 500),
+            'it heard nothing',
+          )
+        })
+      }
+      caller.hangup()
+      await caller.until('CALL_CLOSED')
+      await assertHears(caller, CALLER_HZ, 'echo, after the hold', 3)
+    },
+  ))
 
 test.run()

@@ -1,19 +1,18 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { HEARD_DBOV } from '../e2e/scene.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
 
 /** Transfers on the wire: asked for by others, and asked of others. */
 
-const test = suite('interop/transfers')
+const test = sharedSuite('interop/transfers')
 const missing = missingPrograms('sipp')
 const LIMIT = { timeoutMs: 60_000 }
 const TARGET = '+15557654321'
@@ -21,13 +20,11 @@ const TARGET = '+15557654321'
 const TRUNK = '127.0.0.8'
 const NUMBER = '+15551239001'
 
-let product: Product
 /** Who is called over the trunk. */
 let carrier: Phone
 let connectionId: string
 test.before(async () => {
   if (missing !== null) return
-  product = await sharedProduct()
   for (const { id } of (await product.ok('GET', '/connections')).data) {
     await product.ok('PATCH', `/connections/${id}`, { allowed_ips: ['127.0.0.1'] })
   }
@@ -39,14 +36,9 @@ test.before(async () => {
   const match = { to: NUMBER, connection_id: connectionId }
   await product.ok('POST', '/inbound_routes', { match, target: { type: 'echo' } })
 })
-test.after(async () => {
-  await carrier?.close()
-  if (missing === null) await curtain(product)
-})
 
 const wireTest = (sentence: string, run: () => Promise<void>): void => {
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
+  test(sentence, run, { ...LIMIT, missing })
 }
 const policy = (transfers: string): Promise<unknown> =>
   product.ok('PATCH', `/connections/${connectionId}`, { transfers })
@@ -368,8 +360,7 @@ async function withPhones(
 }
 
 const ofBaresip = (sentence: string, run: () => Promise<void>): void => {
-  if (noPhone === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, noPhone)
+  test(sentence, run, { ...LIMIT, missing: noPhone })
 }
 
 ofBaresip('baresip transfers blind to a colleague: it is free, and the other two talk', () =>

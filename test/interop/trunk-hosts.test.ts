@@ -5,12 +5,12 @@ import { curtain, keep } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Dnsmasq } from './peers/dnsmasq.ts'
 import { RawCalls } from './peers/raw-calls.ts'
-import { field, RawPeer, responseTo } from './peers/raw-peer.ts'
+import { field, RawPeer } from './peers/raw-peer.ts'
 
 /** Which far end takes a call: by the weights of hosts and of SRV records, and by what OPTIONS have told of a trunk. */
 
-const test = suite('interop/trunk-hosts')
 const missing = missingPrograms('dnsmasq')
+const test = suite('interop/trunk-hosts', { timeoutMs: 180_000, missing })
 const HOST = '127.0.0.1'
 const CALLS = 120
 
@@ -39,7 +39,7 @@ class Gateway {
     for (;;) {
       const request = await this.peer.next(/OPTIONS|INVITE/, 2 ** 31 - 1)
       if (request.what === 'INVITE') this.called.add(field(request.text, 'call-id'))
-      if (!this.isSilent) request.reply(responseTo(request, request.what === 'INVITE' ? '486 Busy Here' : '200 OK'))
+      if (!this.isSilent) request.answer(request.what === 'INVITE' ? '486 Busy Here' : '200 OK')
     }
   }
 }
@@ -50,7 +50,6 @@ let calls: RawCalls
 let gateways: Record<'heavy' | 'light' | 'spare', Gateway>
 
 test.before(async () => {
-  if (missing !== null) return
   gateways = { heavy: await Gateway.open(), light: await Gateway.open(), spare: await Gateway.open() }
   const { heavy, light, spare } = gateways
   names = await Dnsmasq.start([
@@ -63,16 +62,10 @@ test.before(async () => {
   calls = new RawCalls(product)
 })
 test.after(async () => {
-  if (missing !== null) return
   await calls.leave()
   names.stop()
   await curtain(product)
 })
-
-const hostTest = (sentence: string, run: () => Promise<void>): void => {
-  if (missing === null) test(sentence, run, { timeoutMs: 180_000 })
-  else test.skip(sentence, missing)
-}
 
 /** A call to this number, once it is over. */
 async function called(to: string) {
@@ -104,7 +97,7 @@ for (const [whose, fieldsOf] of [
     }),
   ],
 ] as const) {
-  hostTest(`weights ${whose} share out the calls of one priority, and the next priority gets none`, async () => {
+  test(`weights ${whose} share out the calls of one priority, and the next priority gets none`, async () => {
     const { prefix } = await trunk(fieldsOf())
     const counts = (): number[] => Object.values(gateways).map(one => one.called.size)
     const before = counts()
@@ -119,38 +112,35 @@ for (const [whose, fieldsOf] of [
   })
 }
 
-hostTest(
-  'a trunk that answers no OPTIONS is unreachable: calls take the next one at once, until it answers again',
-  async () => {
-    const first = await Gateway.open()
-    const { id, prefix } = await trunk({ host: HOST, port: first.peer.port })
-    const dear = await trunk({ host: HOST, port: gateways.spare.peer.port }, prefix, 2)
-    const isNow = (status: string) =>
-      product.until(
-        `it is ${status}`,
-        async () => ((await product.ok('GET', `/connections/${id}`)).status === status ? true : null),
-        120_000,
-      )
-    const events = async (): Promise<string[]> =>
-      (await product.all('/events')).filter(({ data }) => data.object.id === id).map(({ type }) => type)
-    await isNow('reachable')
-    assert.is((await called(`${prefix}10`)).connection_id, id)
-
-    first.isSilent = true
-    await isNow('unreachable')
-    assert.is((await product.ok('GET', `/connections/${id}`)).sip_code, 408)
-    const before = first.called.size
-    assert.is((await called(`${prefix}11`)).connection_id, dear.id)
-    assert.is(first.called.size, before, 'it is not even asked')
-
-    first.isSilent = false
-    await isNow('reachable')
-    assert.is((await called(`${prefix}12`)).connection_id, id)
-    assert.equal(
-      (await events()).filter(type => type.endsWith('reachable')),
-      ['connection.unreachable', 'connection.reachable'],
+test('a trunk that answers no OPTIONS is unreachable: calls take the next one at once, until it answers again', async () => {
+  const first = await Gateway.open()
+  const { id, prefix } = await trunk({ host: HOST, port: first.peer.port })
+  const dear = await trunk({ host: HOST, port: gateways.spare.peer.port }, prefix, 2)
+  const isNow = (status: string) =>
+    product.until(
+      `it is ${status}`,
+      async () => ((await product.ok('GET', `/connections/${id}`)).status === status ? true : null),
+      120_000,
     )
-  },
-)
+  const events = async (): Promise<string[]> =>
+    (await product.all('/events')).filter(({ data }) => data.object.id === id).map(({ type }) => type)
+  await isNow('reachable')
+  assert.is((await called(`${prefix}10`)).connection_id, id)
+
+  first.isSilent = true
+  await isNow('unreachable')
+  assert.is((await product.ok('GET', `/connections/${id}`)).sip_code, 408)
+  const before = first.called.size
+  assert.is((await called(`${prefix}11`)).connection_id, dear.id)
+  assert.is(first.called.size, before, 'it is not even asked')
+
+  first.isSilent = false
+  await isNow('reachable')
+  assert.is((await called(`${prefix}12`)).connection_id, id)
+  assert.equal(
+    (await events()).filter(type => type.endsWith('reachable')),
+    ['connection.unreachable', 'connection.reachable'],
+  )
+})
 
 test.run()

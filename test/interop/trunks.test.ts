@@ -1,35 +1,22 @@
 import * as assert from 'uvu/assert'
-import type { Product } from '../../bench/product.ts'
-import { curtain } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
-import { missingPrograms, suite } from '../harness.ts'
+import { product, sharedSuite } from '../e2e/shared-suite.ts'
+import { missingPrograms } from '../harness.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
 
 /** What carriers' interconnect lists require of a trunk: who may call, how often, and why a call ended. */
 
-const test = suite('interop/trunks')
 const missing = missingPrograms('sipp')
+const test = sharedSuite('interop/trunks', { timeoutMs: 60_000, missing })
 /** Nobody's address, as far as the product knows. */
 const STRANGER = '127.0.0.9'
 const ACCOUNT = { username: 'pbx-berlin', password: 'correct horse battery' }
 
-let product: Product
 test.before(async () => {
-  if (missing !== null) return
-  product = await sharedProduct()
   // The demo lets all of this machine in.
   for (const { id } of (await product.ok('GET', '/connections')).data) {
     await product.ok('PATCH', `/connections/${id}`, { allowed_ips: ['127.0.0.1'] })
   }
 })
-test.after(async () => {
-  if (missing === null) await curtain(product)
-})
-
-const trunkTest = (sentence: string, run: () => Promise<void>): void => {
-  if (missing === null) test(sentence, run, { timeoutMs: 60_000 })
-  else test.skip(sentence, missing)
-}
 
 /** A connection that is there while `run` runs, with a number of its own that leads to an echo. */
 async function withTrunk(fields: object, run: (number: string, id: string) => Promise<void>): Promise<void> {
@@ -54,7 +41,7 @@ const connectionsOfCalls = async (to: string): Promise<string[]> =>
     .filter((one: { to: string }) => one.to.startsWith(`sip:${to}@`))
     .map((one: { connection_id: string }) => one.connection_id)
 
-trunkTest('a trunk with a password and no addresses calls from anywhere, once it has proven it', () =>
+test('a trunk with a password and no addresses calls from anywhere, once it has proven it', () =>
   withTrunk({ inbound_credentials: ACCOUNT }, async (number, id) => {
     const sipp = await call('digest-call', number, { account: ACCOUNT })
     await sipp.passed()
@@ -63,10 +50,9 @@ trunkTest('a trunk with a password and no addresses calls from anywhere, once it
       /^WWW-Authenticate: Digest realm="tandem".*algorithm=MD5.*qop="auth"/m,
     )
     assert.equal(await connectionsOfCalls(number), [id])
-  }),
-)
+  }))
 
-trunkTest('the trace of a call with a password shows that it was proven, and not how', () =>
+test('the trace of a call with a password shows that it was proven, and not how', () =>
   withTrunk({ inbound_credentials: ACCOUNT }, async (number, id) => {
     const sipp = await call('digest-call', number, { account: ACCOUNT })
     await sipp.passed()
@@ -83,10 +69,9 @@ trunkTest('the trace of a call with a password shows that it was proven, and not
       assert.match(shown, /Authorization/)
       assert.not.ok(shown.includes(proof))
     }
-  }),
-)
+  }))
 
-trunkTest('a wrong password and an account that is none are answered alike, and neither is written anywhere', () =>
+test('a wrong password and an account that is none are answered alike, and neither is written anywhere', () =>
   withTrunk({ inbound_credentials: ACCOUNT }, async number => {
     const wrong = { username: ACCOUNT.username, password: 'a wrong guess of it' }
     const unknown = { username: 'nobody-at-all', password: 'another wrong guess' }
@@ -98,15 +83,13 @@ trunkTest('a wrong password and an account that is none are answered alike, and 
     for (const secret of [ACCOUNT.password, 'pbx-berlin', 'nobody-at-all', 'wrong guess']) {
       assert.not.ok(product.output.includes(secret), secret)
     }
-  }),
-)
+  }))
 
-trunkTest('with a password and addresses a caller needs both', () =>
+test('with a password and addresses a caller needs both', () =>
   withTrunk({ inbound_credentials: { ...ACCOUNT, algorithm: 'MD5' }, allowed_ips: ['127.0.0.8'] }, async number => {
     await (await call('digest-call', number, { account: ACCOUNT, host: '127.0.0.8' })).passed()
     await (await call('digest-refused', number, { account: ACCOUNT })).passed()
-  }),
-)
+  }))
 
 /** Calls SIPp; what the call is when it is over. */
 async function outcome(sipp: Sipp) {
@@ -118,7 +101,7 @@ async function outcome(sipp: Sipp) {
   })
 }
 
-trunkTest('why a far end refuses or hangs up is shown on the call, by its own words (RFC 3326, RFC 6432)', async () => {
+test('why a far end refuses or hangs up is shown on the call, by its own words (RFC 3326, RFC 6432)', async () => {
   const refused = { reason: 'SIP;cause=480, Q.850;cause=17;text="User busy"' }
   const no = await outcome(await Sipp.callee('refuses-with-reason', { keys: refused }))
   assert.equal(no.cause, { q850: 17, sip: 480, text: 'User busy', by: 'far_end' })
@@ -134,15 +117,12 @@ trunkTest('why a far end refuses or hangs up is shown on the call, by its own wo
   assert.equal(told.data.object.cause, gone.cause)
 })
 
-trunkTest(
-  'a refusal without a word of the telephone network is shown as what its status stands for (RFC 3398)',
-  async () => {
-    const busy = await outcome(await Sipp.callee('busy'))
-    assert.equal(busy.cause, { q850: 17, sip: null, text: null, by: 'far_end' })
-  },
-)
+test('a refusal without a word of the telephone network is shown as what its status stands for (RFC 3398)', async () => {
+  const busy = await outcome(await Sipp.callee('busy'))
+  assert.equal(busy.cause, { q850: 17, sip: null, text: null, by: 'far_end' })
+})
 
-trunkTest('what we refuse, hang up or give up says why by its cause (Q.850)', async () => {
+test('what we refuse, hang up or give up says why by its cause (Q.850)', async () => {
   const refused = await call('not-found', 'nobody', { host: '127.0.0.1' })
   await refused.passed()
   assert.match(refused.received('SIP/2.0 404')[0]!.text, /^Reason: Q\.850;cause=1;text="Unallocated number"\r?$/m)
@@ -165,21 +145,18 @@ trunkTest('what we refuse, hang up or give up says why by its cause (Q.850)', as
   assert.match(rings.received('CANCEL')[0]!.text, /^Reason: Q\.850;cause=16;text="Normal call clearing"\r?$/m)
 })
 
-trunkTest(
-  'of calls that come in at once a connection takes its calls_per_second, and answers 503 with Retry-After to the others',
-  () =>
-    withTrunk({ allowed_ips: [STRANGER], calls_per_second: 1 }, async (number, id) => {
-      const burst = await call('call-or-503', number, { calls: 6, rate: 1000, lengthMs: 0 })
-      await burst.passed()
-      const refusals = burst.received('SIP/2.0 503')
-      assert.ok(refusals.length >= 1, 'six in some milliseconds')
-      for (const { text } of refusals) {
-        assert.match(text, /^Retry-After: 1\r?$/m)
-        assert.match(text, /^Reason: Q\.850;cause=42/m)
-      }
-      assert.is(refusals.length + (await connectionsOfCalls(number)).length, 6)
-      assert.ok((await connectionsOfCalls(number)).every(one => one === id))
-    }),
-)
+test('of calls that come in at once a connection takes its calls_per_second, and answers 503 with Retry-After to the others', () =>
+  withTrunk({ allowed_ips: [STRANGER], calls_per_second: 1 }, async (number, id) => {
+    const burst = await call('call-or-503', number, { calls: 6, rate: 1000, lengthMs: 0 })
+    await burst.passed()
+    const refusals = burst.received('SIP/2.0 503')
+    assert.ok(refusals.length >= 1, 'six in some milliseconds')
+    for (const { text } of refusals) {
+      assert.match(text, /^Retry-After: 1\r?$/m)
+      assert.match(text, /^Reason: Q\.850;cause=42/m)
+    }
+    assert.is(refusals.length + (await connectionsOfCalls(number)).length, 6)
+    assert.ok((await connectionsOfCalls(number)).every(one => one === id))
+  }))
 
 test.run()

@@ -13,13 +13,13 @@ import { Dnsmasq } from './peers/dnsmasq.ts'
 import { Sipp } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
 
-const test = suite('interop/ways')
 const [FOUR, SIX] = ['127.0.0.1', '::1']
 const NUMBER = '+15551234567'
 
 const hasSix = Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === SIX))
 const missing = missingPrograms('sipp', 'dnsmasq')
 const lacking = missing ?? (hasSix ? null : 'this machine has no IPv6')
+const test = suite('interop/ways', { timeoutMs: 60_000, missing: lacking })
 
 let product: Product
 let names: Dnsmasq
@@ -27,7 +27,6 @@ let names: Dnsmasq
 const ports = { refuses: 0, answers: 0 }
 
 test.before(async () => {
-  if (lacking !== null) return
   ports.refuses = await freePort()
   ports.answers = await freePort()
   names = await Dnsmasq.start([
@@ -51,7 +50,6 @@ test.before(async () => {
   })
 })
 test.after(async () => {
-  if (lacking !== null) return
   names.stop()
   await curtain(product)
 })
@@ -61,11 +59,6 @@ const forgotten: string[] = []
 test.afterEach(async () => {
   for (const id of forgotten.splice(0)) await product.ok('DELETE', `/connections/${id}`)
 })
-
-const wayTest = (sentence: string, run: () => Promise<void>): void => {
-  if (lacking === null) test(sentence, run, { timeoutMs: 60_000 })
-  else test.skip(sentence, lacking)
-}
 
 const answered = (callId: string) =>
   product.until(`${callId} is answered`, async () => {
@@ -90,7 +83,7 @@ async function overTrunk(fields: object, sipp: Sipp, others: object[] = []): Pro
 }
 
 for (const transport of ['udp', 'tcp'] as const) {
-  wayTest(`a caller of IPv6 over ${transport} is answered in IPv6, in every message and for audio`, async () => {
+  test(`a caller of IPv6 over ${transport} is answered in IPv6, in every message and for audio`, async () => {
     const sipp = await Sipp.caller('call', { host: SIX, port: product.sip.port }, { host: SIX, transport })
     await sipp.passed()
     const [ok] = sipp.received('SIP/2.0 200')
@@ -100,7 +93,7 @@ for (const transport of ['udp', 'tcp'] as const) {
   })
 }
 
-wayTest('who is called at an IPv6 address gets an INVITE of that family', async () => {
+test('who is called at an IPv6 address gets an INVITE of that family', async () => {
   const sipp = await Sipp.callee('answers', { host: SIX })
   const call = await product.ok('POST', '/calls', { to: sipp.uri })
   await answered(call.id)
@@ -112,7 +105,7 @@ wayTest('who is called at an IPv6 address gets an INVITE of that family', async 
   assert.match(invite!.text, /^c=IN IP6 ::1\r?$/m)
 })
 
-wayTest('one of IPv4 and one of IPv6 hear each other in a room', async () => {
+test('one of IPv4 and one of IPv6 hear each other in a room', async () => {
   const room = await newRoom(product)
   const anna = await seat(product, room, 'anna')
   const ben = await Phone.open('ben', {}, SIX)
@@ -132,7 +125,7 @@ wayTest('one of IPv4 and one of IPv6 hear each other in a room', async () => {
   await leave(anna, { phone: ben })
 })
 
-wayTest('a trunk whose name has SRV records is called at the next host after a 503', async () => {
+test('a trunk whose name has SRV records is called at the next host after a 503', async () => {
   const [refuses, answers] = [await Sipp.callee('unavailable'), await Sipp.callee('answers')]
   const doors = [await withoutOptions(refuses, ports.refuses), await withoutOptions(answers, ports.answers)]
   await overTrunk({ host: 'carrier.test' }, answers)
@@ -141,7 +134,7 @@ wayTest('a trunk whose name has SRV records is called at the next host after a 5
   assert.match(answers.received('INVITE')[0]!.text, /^INVITE sip:\+15551234567@carrier\.test SIP/m)
 })
 
-wayTest('NAPTR decides the transport, and the address of the target the family', async () => {
+test('NAPTR decides the transport, and the address of the target the family', async () => {
   const sipp = await Sipp.callee('answers', { host: SIX, port: ports.answers, transport: 'tcp' })
   await overTrunk({ host: 'naptr.test', transport: null }, sipp)
   assert.match(sipp.received('INVITE')[0]!.text, /^Via: SIP\/2\.0\/TCP \[::1\]/m)
@@ -151,20 +144,17 @@ for (const [host, other] of [
   [FOUR, SIX],
   [SIX, FOUR],
 ] as const) {
-  wayTest(
-    `of a name with an address of each family the one that listens is called, ${host} (RFC 3263 §4.3, RFC 6157)`,
-    async () => {
-      const sipp = await Sipp.callee('answers', { host, transport: 'tcp' })
-      await overTrunk({ host: 'both.carrier.test', port: sipp.port, transport: 'tcp' }, sipp)
-      const { text } = sipp.received('INVITE')[0]!
-      assert.match(text, /^INVITE sip:\+15551234567@both\.carrier\.test/)
-      assert.match(text, host === SIX ? /^c=IN IP6 ::1\r?$/m : /^c=IN IP4 127\.0\.0\.1\r?$/m)
-      assert.not.ok(text.includes(other))
-    },
-  )
+  test(`of a name with an address of each family the one that listens is called, ${host} (RFC 3263 §4.3, RFC 6157)`, async () => {
+    const sipp = await Sipp.callee('answers', { host, transport: 'tcp' })
+    await overTrunk({ host: 'both.carrier.test', port: sipp.port, transport: 'tcp' }, sipp)
+    const { text } = sipp.received('INVITE')[0]!
+    assert.match(text, /^INVITE sip:\+15551234567@both\.carrier\.test/)
+    assert.match(text, host === SIX ? /^c=IN IP6 ::1\r?$/m : /^c=IN IP4 127\.0\.0\.1\r?$/m)
+    assert.not.ok(text.includes(other))
+  })
 }
 
-wayTest('TANDEM_SIP_HOST=:: answers and calls each family in its own, in descriptions too', async () => {
+test('TANDEM_SIP_HOST=:: answers and calls each family in its own, in descriptions too', async () => {
   const env = { TANDEM_SIP_HOST: '::', TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8,::1/128' }
   const everywhere = await Product.start({ env })
   try {
@@ -191,7 +181,7 @@ wayTest('TANDEM_SIP_HOST=:: answers and calls each family in its own, in descrip
   }
 })
 
-wayTest('a host that says nothing at all is left for the next, by priority', async () => {
+test('a host that says nothing at all is left for the next, by priority', async () => {
   const silent = createSocket('udp4')
   silent.bind(0, FOUR)
   await once(silent, 'listening')
@@ -206,21 +196,18 @@ wayTest('a host that says nothing at all is left for the next, by priority', asy
   door.close()
 })
 
-wayTest(
-  'the next connection takes the call after a cause that the first one names, and the call says which',
-  async () => {
-    const [busy, answers] = [await Sipp.callee('busy'), await Sipp.callee('answers')]
-    const [first, second] = [await withoutOptions(busy), await withoutOptions(answers)]
-    const cheap = { host: FOUR, port: first.port, rates: [{ prefix: '+1', cost: 1 }], failover_on: [486] }
-    const dear = { host: FOUR, port: second.port, rates: [{ prefix: '+1', cost: 2 }] }
-    assert.is(await overTrunk(cheap, answers, [dear]), 'number 1')
-    await busy.passed()
-    first.close()
-    second.close()
-  },
-)
+test('the next connection takes the call after a cause that the first one names, and the call says which', async () => {
+  const [busy, answers] = [await Sipp.callee('busy'), await Sipp.callee('answers')]
+  const [first, second] = [await withoutOptions(busy), await withoutOptions(answers)]
+  const cheap = { host: FOUR, port: first.port, rates: [{ prefix: '+1', cost: 1 }], failover_on: [486] }
+  const dear = { host: FOUR, port: second.port, rates: [{ prefix: '+1', cost: 2 }] }
+  assert.is(await overTrunk(cheap, answers, [dear]), 'number 1')
+  await busy.passed()
+  first.close()
+  second.close()
+})
 
-wayTest('a 302 is followed where the connection allows it', async () => {
+test('a 302 is followed where the connection allows it', async () => {
   const answers = await Sipp.callee('answers')
   const moved = await Sipp.callee('moved-on', { keys: { target: `${FOUR}:${answers.port}` } })
   const door = await withoutOptions(moved)

@@ -19,9 +19,7 @@ test('POST /calls/{id}/pci passes 12 files of control, from its handler to the c
   const { media } = world
   await world.ask('PATCH /v1/organisation', { pci: { enabled: true, max_seconds: 120, mask_dtmf: true } })
   await world.make('/inbound_routes', { match: { to: '1002' }, target: { type: 'echo' } })
-  media.dialIn('part_1', '1002')
-  const { room } = await media.command('leg.answer', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', 'part_1', '1002')
   const executed = new Executed()
   await executed.begin()
   const each = await executed.files(['control'], async () => {

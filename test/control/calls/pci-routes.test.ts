@@ -9,9 +9,7 @@ const test = suite('control/calls/pci-routes')
 async function payingCall(pci: object = { enabled: true, max_seconds: 120, mask_dtmf: true }) {
   const world: CallsWorld = await makeCallsWorld()
   await world.control.ask('PATCH /v1/organisation', { pci })
-  world.media.dialIn('part_1', '1002')
-  const { room } = await world.media.command('leg.answer', 'part_1')
-  await world.media.committed()
+  const { room } = await world.media.dialInUntil('leg.answer', 'part_1', '1002')
   const pay = (body: object) => world.control.ask(`POST /v1/calls/${room.roomId}/pci`, body)
   return { world, id: room.roomId, pay }
 }
@@ -144,9 +142,7 @@ test('an organisation may demand that keys of a pause reach payment numbers alon
   const { id: line } = (await control.ask(`POST /v1/conference_rooms/${openRoom}/participants`, { to: '+15550000009' }))
     .body
   media.pickUp(line)
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   const pay = () =>
     control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause', destination_participant_id: line })
   const refused = await pay()
@@ -163,9 +159,7 @@ test('destination_participant_id must be a participant of the call or of its ses
   await control.ask('PATCH /v1/organisation', { pci: { enabled: true } })
   for (const legId of ['part_1', 'part_2']) media.dialIn(legId, '1001')
   await media.command('leg.move', 'part_2')
-  media.dialIn('part_3', '1002')
-  await media.command('leg.answer', 'part_3')
-  await media.committed()
+  await media.dialInUntil('leg.answer', 'part_3', '1002')
   const own = media.sent('leg.answer').find(({ legId }) => legId === 'part_1')!.room.roomId
   const pay = (destination_participant_id: string) =>
     control.ask(`POST /v1/calls/${own}/pci`, { action: 'pause', destination_participant_id })
@@ -195,9 +189,7 @@ test("without one it is the participant on one of the organisation's payment num
   const dialled = await control.ask(`POST /v1/conference_rooms/${openRoom}/participants`, { to: '+15550000009' })
   assert.is(dialled.status, 201)
   media.pickUp(dialled.body.id)
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   const paused = await control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause' })
   assert.is(paused.body.destination_participant_id, dialled.body.id)
   assert.equal((await media.command('capture.pause')).target, { roomId: room.roomId })
@@ -227,9 +219,7 @@ test('who has dialled a payment number is a caller, never the payment line', asy
   await control.ask('POST /v1/phone_numbers', { number: '+15550000009', payment_line: true })
   const target = { type: 'room', id: openRoom }
   await control.ask('POST /v1/inbound_routes', { match: { to: '+15550000009' }, target })
-  media.dialIn('part_1', '+15550000009')
-  await media.command('leg.answer', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.answer', 'part_1', '+15550000009')
   const { room } = media.sent('leg.answer')[0]!
   const pay = (fields: object = {}) => control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause', ...fields })
   const named = await pay({ destination_participant_id: 'part_1' })

@@ -11,9 +11,7 @@ const test = suite('control/calls/routes')
 
 /** A call of somebody in the echo; returns its ID. */
 async function echoCall(world: CallsWorld, legId = 'part_1'): Promise<string> {
-  world.media.dialIn(legId, '1002')
-  const { room } = await world.media.command('leg.answer', legId)
-  await world.media.committed()
+  const { room } = await world.media.dialInUntil('leg.answer', legId, '1002')
   return room.roomId
 }
 
@@ -176,9 +174,7 @@ test('a call that is transferred over a connection goes out over the one whose l
   const { control, media } = world
   const first = await trunkOfOne(control, [{ prefix: '+1', cost: 1 }])
   await trunkOfOne(control, [{ prefix: '+1', cost: 2 }])
-  media.dialIn('part_1', '1002')
-  await media.command('leg.play', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.play', 'part_1', '1002')
   const callId = media.sent('leg.answer')[0]!.room.roomId
   assert.is((await control.ask(`POST /v1/calls/${callId}/transfer`, { to: '+15551234567' })).status, 200)
   assert.is(sipTarget(await media.command('leg.dial')).connectionId, first)
@@ -188,9 +184,7 @@ test('a call that is transferred over a connection goes out over the one whose l
 test('a transfer to a number that no connection calls, or has no line for, or to a private address, is refused, and the caller stays', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
-  media.dialIn('part_1', '1002')
-  await media.command('leg.play', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.play', 'part_1', '1002')
   const callId = media.sent('leg.answer')[0]!.room.roomId
   const transfer = () => control.ask(`POST /v1/calls/${callId}/transfer`, { to: '+15551234567' })
   const nowhere = await transfer()

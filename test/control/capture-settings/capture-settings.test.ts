@@ -31,9 +31,7 @@ test.after(() => world.close())
 /** What is kept of a call from its first sample on. */
 async function kept(number: string) {
   const legId = `part_${++calls}`
-  world.media.dialIn(legId, number)
-  const { room } = await world.media.command('leg.answer', legId)
-  await world.media.committed()
+  const { room } = await world.media.dialInUntil('leg.answer', legId, number)
   const { body: streams } = await world.ask(`GET /v1/calls/${room.roomId}/streams`)
   const { status } = await world.ask(`GET /v1/calls/${room.roomId}/recording`)
   world.media.hangUp(legId)

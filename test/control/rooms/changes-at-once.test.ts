@@ -10,9 +10,7 @@ const TIMES = 40
 test('of changes that are asked for at once, the one that media made last is what is shown', async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   const path = `/v1/conference_rooms/${openRoom}/participants`
   const change = (body: object) => control.ask(`PATCH ${path}/part_1`, body)
   for (let n = 0; n < TIMES; n++) {

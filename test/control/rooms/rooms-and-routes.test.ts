@@ -50,9 +50,7 @@ test('a PIN has 4 to 8 digits, and the moderator PIN differs from the participan
 test('a participant is muted, deafened and removed; one that has left answers 409', async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   const path = `/v1/conference_rooms/${openRoom}/participants`
   const muted = await control.ask(`PATCH ${path}/part_1`, { muted: true, deaf: true })
   assert.equal([muted.status, muted.body.muted, muted.body.deaf], [200, true, true])

@@ -10,9 +10,7 @@ test('a locked session lets only moderators and those in who are dialled from wi
   const { media, control, openRoom } = world
   const lock = (locked: boolean) => control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked })
   assert.is((await lock(true)).body.error.details.reason, 'not_running')
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   assert.is((await lock(true)).body.live.locked, true)
   media.dialIn('part_2', '1001')
   const play = await media.command('leg.play', 'part_2')
@@ -31,9 +29,7 @@ test('nobody is rung for a room whose session another node has, where they would
   const { media, control, openRoom, store } = world
   media.dialIn('part_1', '1001')
   await media.command('leg.move', 'part_1')
-  media.dialIn('part_2', '1002')
-  const callId = (await media.command('leg.answer', 'part_2')).room.roomId
-  await media.committed()
+  const callId = (await media.dialInUntil('leg.answer', 'part_2', '1002')).room.roomId
   await store.db.updateTable('calls').set({ node_id: 'far' }).where('kind', '=', 'conference').execute()
   for (const [line, body] of [
     ['POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom }],
@@ -52,9 +48,7 @@ test('nobody is rung for a room that is locked, or outside its join window', asy
   const { media, control, openRoom } = world
   media.dialIn('part_1', '1001')
   await media.command('leg.move', 'part_1')
-  media.dialIn('part_2', '1002')
-  await media.command('leg.play', 'part_2')
-  await media.committed()
+  await media.dialInUntil('leg.play', 'part_2', '1002')
   const callId = media.sent('leg.answer')[1]!.room.roomId
   const reasonOf = async (line: string, body: object): Promise<unknown> => {
     const { status, body: answer } = await control.ask(line, body)
@@ -85,14 +79,10 @@ test('nobody is rung for a room that is full: 409 room_full; once somebody has l
     ['POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom }],
     [`POST /v1/conference_rooms/${openRoom}/participants`, { to: 'sip:bob@192.0.2.1' }],
   ] as const
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   // One who is only being dialled takes no place.
   assert.is((await control.ask(...lines[0])).status, 201)
-  media.dialIn('part_2', '1001')
-  await media.command('leg.move', 'part_2')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_2', '1001')
   for (const [line, body] of lines) {
     const { status, body: answer } = await control.ask(line, body)
     assert.equal(
@@ -110,9 +100,7 @@ test('nobody is rung for a room that is full: 409 room_full; once somebody has l
 test('who was called into a room that was locked meanwhile is not let in', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom })
   const { legId } = await media.command('leg.dial')
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: true })
@@ -136,9 +124,7 @@ test('a leg whose commands are slow keeps nobody else out of another room', asyn
 test('a call and a session last as long as media has measured, whatever the clock on the wall is set to meanwhile', async () => {
   const world = await makeCallsWorld()
   const { media, control } = world
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   const own = media.sent('leg.answer')[0]!.room.roomId
   const anHourBefore = '2026-11-21T09:00:06.000Z'
   media.legs.delete('part_1')
@@ -155,9 +141,7 @@ test('a call and a session last as long as media has measured, whatever the cloc
 test('how long a running session has lasted is told by the steady clock too', async () => {
   const world = await makeCallsWorld()
   const { media, control, clock, openRoom } = world
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   clock.advance(5000)
   clock.set(-3_600_000)
   const { body } = await control.ask(`GET /v1/conference_rooms/${openRoom}/history`)
@@ -209,9 +193,7 @@ test('a room that locks on start can be unlocked for the session; the next sessi
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { lock_on_start: true } })
-  media.dialIn('part_1', '1001')
-  await media.command('leg.move', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.move', 'part_1', '1001')
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { locked: false })
   media.dialIn('part_2', '1001')
   await media.command('leg.move', 'part_2')

@@ -1,26 +1,18 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
 import { tone } from '../../../bench/voices.ts'
-import { suite } from '../../harness.ts'
-import { curtain, endedCall, leave, newRoom, seat } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { endedCall, keep, leave, newRoom, seat } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { fallsSilent, hearsSpeech, pageTests } from './pages.ts'
 
-const test = suite('e2e/browsers/browser-pages')
+const test = sharedSuite('e2e/browsers/browser-pages')
 const missing = missingBrowser()
 
-let product: Product
 let chromium: Chromium
 test.before(async () => {
   if (missing !== null) return
-  product = await sharedProduct()
-  chromium = await Chromium.launch()
-})
-test.after(async () => {
-  await chromium?.close()
-  await curtain(product)
+  chromium = keep(await Chromium.launch())
 })
 
 const pageTest = pageTests(test)

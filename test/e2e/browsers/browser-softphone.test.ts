@@ -1,30 +1,22 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { RestClient } from '../../../bench/rest-client.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
-import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
-import { callFrom, curtain, endedCall } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, endedCall, keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV, startPage } from './pages.ts'
 
-const test = suite('e2e/browsers/browser-softphone')
+const test = sharedSuite('e2e/browsers/browser-softphone')
 const missing = missingBrowser()
 const SLOW = { timeoutMs: 90_000 }
 
-let product: Product
 let chromium: Chromium | undefined
 test.before(async () => {
-  product = await sharedProduct()
-  if (missing === null) chromium = await Chromium.launch()
-})
-test.after(async () => {
-  await chromium?.close()
-  await curtain(product)
+  if (missing === null) chromium = keep(await Chromium.launch())
 })
 
 /** Calls a phone, and puts it through to the member. */

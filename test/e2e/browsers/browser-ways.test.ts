@@ -2,27 +2,19 @@ import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
-import { suite } from '../../harness.ts'
-import { curtain, endedCall } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { endedCall, keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { UdpRelay } from '../udp-relay.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV } from './pages.ts'
 
-const test = suite('e2e/browsers/browser-ways')
+const test = sharedSuite('e2e/browsers/browser-ways')
 
-let product: Product
 let chromium: Chromium | undefined
 test.before(async () => {
-  product = await sharedProduct()
-  if (missingBrowser() === null) chromium = await Chromium.launch()
-})
-test.after(async () => {
-  await chromium?.close()
-  await curtain(product)
+  if (missingBrowser() === null) chromium = keep(await Chromium.launch())
 })
 
 const pageTest = pageTests(test)

@@ -1,23 +1,15 @@
 // Judges timing: it compares audio sample by sample, and when it arrives.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
-import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
-import { curtain, endedCall, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { endedCall, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
-const test = suite('e2e/browsers/browser-wire')
+const test = sharedSuite('e2e/browsers/browser-wire')
 const SLOW = { timeoutMs: 60_000 }
 const BOT_HZ = 440
 const PHONE_HZ = 700
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 interface Ticket {
   ws_url: string

@@ -2,34 +2,25 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { samplesOf, type Voice } from '../../../bench/voices.ts'
 import { Flite } from '../../../media/speech/flite.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { killAndWait } from '../witness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { has, openAs, pageTests } from './pages.ts'
 
-const test = suite('e2e/browsers/copilot-desktop')
+const test = sharedSuite('e2e/browsers/copilot-desktop')
 const missing = missingBrowser()
 /** Time limit that allows the offline recogniser to load on a busy machine. */
 const LOADING_MS = 150_000
 const HEARD_MS = 60_000
 
-let product: Product
 let chromium: Chromium | undefined
 let flite: Flite
 test.before(async () => {
-  product = await sharedProduct()
-  flite = new Flite(1)
-  if (missing === null) chromium = await Chromium.launch('silence')
-})
-test.after(async () => {
-  await chromium?.close()
-  await flite?.close()
-  await curtain(product)
+  flite = keep(new Flite(1))
+  if (missing === null) chromium = keep(await Chromium.launch('silence'))
 })
 
 const PROFILE = {

@@ -2,30 +2,26 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
-import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { beginCall, type Desk, type Language, openDesk, ring, showFloor, showPreview, tell } from './desktop-scenes.ts'
 import { pageTests } from './pages.ts'
 
-const test = suite('e2e/browsers/desktop-access')
+const test = sharedSuite('e2e/browsers/desktop-access')
 const missing = missingBrowser()
 const pageTest = pageTests(test)
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
 const CONTRAST = ['color-contrast']
 
-let product: Product
 let chromium: Chromium | undefined
 /** One page of each kind for all tests; each test brings it into the state that it needs. */
 let desk: Desk
 let floor: Desk
 test.before(async () => {
-  product = await sharedProduct()
   if (missing !== null) return
-  chromium = await Chromium.launch()
+  chromium = keep(await Chromium.launch())
   desk = await openDesk(chromium, product, '/softphone')
   floor = await openDesk(chromium, product, '/supervisor')
 })
@@ -37,10 +33,6 @@ test.beforeEach(async () => {
   }
   desk.line.stop()
   await desk.page.waitForSelector('#idle:not([hidden])')
-})
-test.after(async () => {
-  await chromium?.close()
-  await curtain(product)
 })
 
 const WIDE = { width: 1280, height: 800 }

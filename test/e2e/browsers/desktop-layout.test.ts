@@ -1,27 +1,23 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
-import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { beginCall, type Desk, openDesk, sessionOfScene, tell, WORDS } from './desktop-scenes.ts'
 import { has, pageTests } from './pages.ts'
 
-const test = suite('e2e/browsers/desktop-layout')
+const test = sharedSuite('e2e/browsers/desktop-layout')
 const missing = missingBrowser()
 const pageTest = pageTests(test)
 
 const WIDE = { width: 1280, height: 800 }
 const NARROW = { width: 390, height: 844 }
 
-let product: Product
 let chromium: Chromium | undefined
 let desk: Desk
 test.before(async () => {
-  product = await sharedProduct()
   if (missing !== null) return
-  chromium = await Chromium.launch()
+  chromium = keep(await Chromium.launch())
   desk = await openDesk(chromium, product, '/softphone')
 })
 test.beforeEach(async () => {
@@ -29,10 +25,6 @@ test.beforeEach(async () => {
   await desk.page.setViewportSize(WIDE)
   desk.line.stop()
   await desk.page.waitForSelector('#idle:not([hidden])')
-})
-test.after(async () => {
-  await chromium?.close()
-  await curtain(product)
 })
 
 /** The elements that are not visible without scrolling, or are covered. */

@@ -14,8 +14,7 @@ export const pageTests =
   (test: Suite, timeoutMs = 90_000) =>
   (sentence: string, run: () => unknown): void => {
     const missing = missingBrowser()
-    if (missing === null) test(sentence, run, { timeoutMs })
-    else test.skip(sentence, missing)
+    test(sentence, run, { timeoutMs, missing })
   }
 
 /** Whether the phone hears speech within some seconds, since a recording has pauses. */

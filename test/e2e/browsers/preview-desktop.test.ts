@@ -1,31 +1,22 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
-import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { hearsSpeech, openAs, pageTests } from './pages.ts'
 
-const test = suite('e2e/browsers/preview-desktop')
+const test = sharedSuite('e2e/browsers/preview-desktop')
 const missing = missingBrowser()
 const desktopTest = pageTests(test)
 
-let product: Product
 let chromium: Chromium | undefined
 let phone: Phone
 test.before(async () => {
-  product = await sharedProduct()
   if (missing !== null) return
-  chromium = await Chromium.launch()
+  chromium = keep(await Chromium.launch())
   phone = await Phone.open('contact')
   await product.ok('POST', '/connections', { name: 'Trunk', kind: 'trunk', host: phone.host, port: phone.port })
-})
-test.after(async () => {
-  await chromium?.close()
-  if (missing === null) await phone.close()
-  await curtain(product)
 })
 
 interface Desk {

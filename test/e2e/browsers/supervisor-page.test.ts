@@ -1,26 +1,18 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain, endedCall } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, endedCall, keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { openAs, pageTests, SPOKEN_DBOV } from './pages.ts'
 
-const test = suite('e2e/browsers/supervisor-page')
+const test = sharedSuite('e2e/browsers/supervisor-page')
 const missing = missingBrowser()
 
-let product: Product
 let chromium: Chromium | undefined
 test.before(async () => {
-  product = await sharedProduct()
-  if (missing === null) chromium = await Chromium.launch()
-})
-test.after(async () => {
-  await chromium?.close()
-  await curtain(product)
+  if (missing === null) chromium = keep(await Chromium.launch())
 })
 
 const pageTest = pageTests(test)

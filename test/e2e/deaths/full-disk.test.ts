@@ -76,7 +76,6 @@ async function fullDisk(): Promise<void> {
   assert.is(product.output.match(/recording failed/g)?.length, 1)
 }
 
-if (missing === null) test(NAME, fullDisk, SLOW)
-else test.skip(NAME, missing)
+test(NAME, fullDisk, { ...SLOW, missing })
 
 test.run()

@@ -2,19 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { Product } from '../../../bench/product.ts'
 import { makeReceiver, Running } from '../../control/cli/cli-world.ts'
-import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { killAndWait } from '../witness.ts'
 
-const test = suite('e2e/deaths/listen')
+const test = sharedSuite('e2e/deaths/listen')
 const DEATHS = 3
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 /** Causes an event once, however often the request has to be repeated while control is down. */
 async function happen(product: Product, number: number): Promise<string> {

@@ -4,12 +4,10 @@ import * as assert from 'uvu/assert'
 import { memberNamed } from '../../../bench/members.ts'
 import { type DialOptions, Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { readWav } from '../../../codecs/wav.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain, endedCall, longestCopy, newRoom, octetsSent, type TestRoom } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, endedCall, longestCopy, newRoom, octetsSent, type TestRoom } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 // Seven keys or more: a sequence of four occurs by chance in any log with times in milliseconds.
 const PIN = '4711471'
@@ -17,18 +15,15 @@ const MODERATOR_PIN = '99887766'
 const WRONG_PINS = ['5555012', '6666012', '7777012']
 const SLOW = { timeoutMs: 90_000, together: true }
 
-const test = suite('e2e/payments/pin')
-let product: Product
+const test = sharedSuite('e2e/payments/pin')
 let room: TestRoom
 let silentCaller: { phone: Phone; call: PhoneCall }
 
 test.before(async () => {
-  product = await sharedProduct()
   room = await newRoom(product, { pin: PIN, moderator_pin: MODERATOR_PIN })
   // Takes longest: it waits while the others run.
   silentCaller = await callIn('nokeys')
 })
-test.after(() => curtain(product))
 
 /** Lets a phone call; resolves when it hears the beginning of the greeting. */
 async function callIn(name: string, options: DialOptions = {}): Promise<{ phone: Phone; call: PhoneCall }> {

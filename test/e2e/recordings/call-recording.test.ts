@@ -3,28 +3,20 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import { plainSize } from '../../../media/protocol.ts'
-import { suite } from '../../harness.ts'
-import { curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
-const test = suite('e2e/recordings/call-recording')
+const test = sharedSuite('e2e/recordings/call-recording')
 const LIMIT = { timeoutMs: 60_000 }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 const OTHER_HZ = 1000
 const PLAYED_HZ = 1900
 const SECOND = 8000
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 /** A loud tone as an audio asset. */
 async function toneAsset(hz: number): Promise<string> {

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { audioOf, StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { samplesOf, silence, tone } from '../../../bench/voices.ts'
@@ -8,34 +7,27 @@ import { readWav } from '../../../codecs/wav.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
-import { suite } from '../../harness.ts'
-import { curtain, endedCall, HEARD_DBOV, heardOf, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { endedCall, HEARD_DBOV, heardOf, keep, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 /** Consent to recording that is given and withdrawn during a call: what the file, the stream and the transcript contain. */
-const test = suite('e2e/recordings/consent-later')
+const test = sharedSuite('e2e/recordings/consent-later')
 const LOADING = { timeoutMs: 120_000 }
 const SECOND = 8000
 const GUEST = '+14155550142'
 const BEFORE_HZ = 1500
 const AFTER_HZ = 700
 
-let product: Product
 let receiver: StreamReceiver
 const silent = { info: () => {}, warn: () => {} }
 const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 test.before(async () => {
-  product = await sharedProduct()
-  receiver = await StreamReceiver.listen()
+  receiver = keep(await StreamReceiver.listen())
   await product.ok('PATCH', '/organisation', { require_consent: ['record'] })
 })
-test.after(async () => {
-  await receiver?.close()
-  await curtain(product)
-  await host.close()
-})
+test.after(() => host.close())
 
 test(
   'a consent that is written down while the call runs begins the file, the stream and the transcript that waited, from then on; its revocation ends all three',

@@ -3,7 +3,6 @@ import { readdirSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { audioOf, StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { samplesOf, silence, tone } from '../../../bench/voices.ts'
@@ -11,12 +10,11 @@ import { readWav } from '../../../codecs/wav.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, heardOf, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, endedCall, HEARD_DBOV, heardOf, keep, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 /** Recordings of inbound calls: by whose settings, from which sample on, and in which channel. */
-const test = suite('e2e/recordings/incoming-recording')
+const test = sharedSuite('e2e/recordings/incoming-recording')
 const LOADING = { timeoutMs: 120_000 }
 const TOGETHER = { ...LOADING, together: true }
 const SECOND = 8000
@@ -25,7 +23,6 @@ const AGENT_HZ = 700
 /** The tone that is sent before anybody has consented. */
 const BEFORE_HZ = 1500
 
-let product: Product
 let receiver: StreamReceiver
 const silent = { info: () => {}, warn: () => {} }
 const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
@@ -33,14 +30,9 @@ const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 test.before(async () => {
-  product = await sharedProduct()
-  receiver = await StreamReceiver.listen()
+  receiver = keep(await StreamReceiver.listen())
 })
-test.after(async () => {
-  await receiver?.close()
-  await curtain(product)
-  await host.close()
-})
+test.after(() => host.close())
 
 async function spoken(text: string): Promise<Int16Array> {
   const made = await caller.speak(text, null, null)

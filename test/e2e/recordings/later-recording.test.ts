@@ -1,25 +1,20 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav } from '../../../codecs/wav.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 /** Recordings that begin in the middle of a call, because something else leads it then, or because the API asks for it. */
-const test = suite('e2e/recordings/later-recording')
+const test = sharedSuite('e2e/recordings/later-recording')
 const LOADING = { together: true, timeoutMs: 120_000 }
 const SECOND = 8000
 const CALLER_HZ = 440
 
-let product: Product
 test.before(async () => {
-  product = await sharedProduct()
   await product.ok('POST', '/inbound_routes', { match: { to: '4201' }, target: { type: 'echo' } })
 })
-test.after(() => curtain(product))
 
 /** Resolves with a recording once it is ready. */
 async function recordingOf(id: string) {

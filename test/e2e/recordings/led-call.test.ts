@@ -3,26 +3,18 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { audibleSamples, levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
-import { suite } from '../../harness.ts'
-import { curtain, endedCall, HEARD_DBOV, shopWith, spokenTo, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { endedCall, HEARD_DBOV, shopWith, spokenTo, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { killAndWait } from '../witness.ts'
 
-const test = suite('e2e/recordings/led-call')
+const test = sharedSuite('e2e/recordings/led-call')
 const LIMIT = { timeoutMs: 60_000 }
 const CARD = '4929876543210987'
 const CALLER_HZ = 440
 const PLAYED_HZ = 900
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 const to = (next: string, condition: object = { kind: 'always' }) => ({ condition, next })
 

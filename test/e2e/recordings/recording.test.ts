@@ -2,13 +2,11 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../../bench/members.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { silence, tone } from '../../../bench/voices.ts'
 import { readWav, type Wav } from '../../../codecs/wav.ts'
-import { suite } from '../../harness.ts'
-import { callsOf, curtain, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callsOf, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 const HZ = [330, 440, 550]
@@ -16,8 +14,7 @@ const HZ = [330, 440, 550]
 const FRAME = 160
 const STEP = 8
 
-const test = suite('e2e/recordings/recording')
-let product: Product
+const test = sharedSuite('e2e/recordings/recording')
 let seated: Seated[]
 /** What each has heard of the others' tones. */
 let heard: Int16Array[]
@@ -32,7 +29,6 @@ let file: Buffer
 let contentPath: string
 
 test.before(async () => {
-  product = await sharedProduct()
   const room = await newRoom(product, {}, { record: true })
   seated = [await seat(product, room, 'rec-a'), await seat(product, room, 'rec-b', { codecs: ['PCMA'] })]
   await untilQuiet(callsOf(seated))
@@ -56,7 +52,6 @@ test.before(async () => {
   if ('error' in parsed) throw new Error(parsed.error)
   wav = parsed
 })
-test.after(() => curtain(product))
 
 /** Where a tone begins in its channel [samples]. */
 function onsetOf(channel: Int16Array): number {

@@ -1,22 +1,14 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import { wavHeader } from '../../../codecs/wav.ts'
 import { Flite } from '../../../media/speech/flite.ts'
-import { suite } from '../../harness.ts'
-import { curtain, HEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { HEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
-const test = suite('e2e/signalling/campaign-answers')
-let product: Product
-
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
+const test = sharedSuite('e2e/signalling/campaign-answers')
 
 const BEEP = { hz: 1000, ms: 500 }
 /** Tones of the message, one after the other, for a second each [Hz]. */

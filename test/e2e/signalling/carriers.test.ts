@@ -5,7 +5,7 @@ import { freePort } from '../../../bench/free-port.ts'
 import { Product } from '../../../bench/product.ts'
 import { suite } from '../../harness.ts'
 import { inside, RawCalls } from '../../interop/peers/raw-calls.ts'
-import { audioAt, bodyOf, field, type Raw, type RawPeer, responseTo } from '../../interop/peers/raw-peer.ts'
+import { audioAt, bodyOf, field, type Raw, type RawPeer } from '../../interop/peers/raw-peer.ts'
 import { curtain } from '../scene.ts'
 
 // Several carriers, and several addresses of ours: which of them gets a call, in which form, and how many calls it gets.
@@ -56,7 +56,7 @@ for (const transport of ['udp', 'tcp'] as const) {
       await product.ok('POST', `/calls/${id}/hangup`)
       const bye = await peer.next('BYE')
       assert.match(field(bye.text, 'via'), `${transport.toUpperCase()} ${host}:${product.sip.port}`)
-      bye.reply(responseTo(bye, '200 OK'))
+      bye.answer('200 OK')
       if (transport === 'udp') assert.equal(new Set(peer.received.map(({ from }) => from)), new Set([host]))
       await calls.endOf(id)
     }
@@ -69,7 +69,7 @@ test('who is called gets an INVITE from the address of ours that leads there, an
   const invite = await carrier.next('INVITE')
   assert.equal([invite.from, ...addressesIn(invite.text)], ['127.0.0.1', '127.0.0.1'])
   assert.match(field(invite.text, 'via'), `UDP 127.0.0.1:${product.sip.port}`)
-  invite.reply(responseTo(invite, '486 Busy Here'))
+  invite.answer('486 Busy Here')
   await calls.endOf(id)
 })
 
@@ -83,7 +83,6 @@ async function overAll(prefix: string, ways: [RawPeer, object][]): Promise<{ id:
   return { id, connections }
 }
 
-const refuse = (invite: Raw, status: string): void => invite.reply(responseTo(invite, status))
 const invitesTo = ({ received }: RawPeer): number => received.filter(({ what }) => what === 'INVITE').length
 
 test('after a 503, a cause that the connection names, silence, and a refused TCP or TLS connection the next one takes the call, which says so', async () => {
@@ -100,8 +99,8 @@ test('after a 503, a cause that the connection names, silence, and a refused TCP
       [first, fields],
       [second, {}],
     ])
-    if (status !== null) refuse(await first.next('INVITE'), status)
-    refuse(await second.next('INVITE'), '486 Busy Here')
+    if (status !== null) await first.takes('INVITE', status)
+    await second.takes('INVITE', '486 Busy Here')
     const call = await calls.endOf(id)
     assert.equal([call.status, call.connection_id], ['busy', connections[1]], status ?? JSON.stringify(fields))
   })
@@ -120,7 +119,7 @@ test('a 486, and a 503 that the connection does not name, end the call where it 
       [first, fields],
       [second, {}],
     ])
-    refuse(await first.next('INVITE'), status)
+    await first.takes('INVITE', status)
     const call = await calls.endOf(id)
     assert.equal([call.sip_code, call.connection_id], [Number.parseInt(status, 10), connections[0]])
     assert.is(invitesTo(second), 0)
@@ -158,7 +157,7 @@ test('the cheapest connection by its longest prefix comes first, and each is tol
           ? [`70${number}`, `70${number}`, '030200300', '030200300', '']
           : [`49${number}`, `49${number}`, CALLER.slice(1), '', CALLER.slice(1)],
       )
-      refuse(invite, peer === order[0] ? '503 Service Unavailable' : '486 Busy Here')
+      invite.answer(peer === order[0] ? '503 Service Unavailable' : '486 Busy Here')
     }
     assert.is((await calls.endOf(id)).status, 'busy')
   }
@@ -190,7 +189,7 @@ test('`max_calls` counts both directions: beyond it a caller gets 503 with Retry
   assert.match(body.error.message, 'max_calls')
   const next = await calls.connection(other, { rates })
   const { id: second } = await product.ok('POST', '/calls', place)
-  refuse(await other.next('INVITE'), '486 Busy Here')
+  await other.takes('INVITE', '486 Busy Here')
   assert.is((await calls.endOf(second)).connection_id, next)
 
   answer.reply(inside(answer, 'BYE', 2))
@@ -200,7 +199,7 @@ test('`max_calls` counts both directions: beyond it a caller gets 503 with Retry
   const late = await calls.peer('udp', host)
   callIn(late, host)
   assert.is((await late.next('[2-6]\\d\\d')).what, '503', 'a call of ours takes the place too')
-  refuse(invite, '486 Busy Here')
+  invite.answer('486 Busy Here')
   assert.is((await calls.endOf(third)).connection_id, full)
 })
 
@@ -233,7 +232,7 @@ async function refusesAll(peer: RawPeer): Promise<void> {
   for (;;) {
     const invite = await peer.next('INVITE').catch(() => null)
     if (invite === null) return
-    refuse(invite, '486 Busy Here')
+    invite.answer('486 Busy Here')
   }
 }
 

@@ -1,18 +1,9 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
-import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
-const test = suite('e2e/signalling/connections')
+const test = sharedSuite('e2e/signalling/connections')
 const SLOW = { timeoutMs: 60_000 }
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 const statusBecomes = (id: string, status: string) =>
   product.until(`the connection is ${status}`, async () => {

@@ -1,19 +1,11 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import { Product } from '../../../bench/product.ts'
-import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
-const test = suite('e2e/signalling/loops')
+const test = sharedSuite('e2e/signalling/loops')
 const NUMBER = '+14155550142'
 const FLOWS_NUMBER = '+14155550143'
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 /** Calls of this number go to a queue that sends them on to it, over this far end. */
 async function sendsOn(at: Product, to: Product['sip']): Promise<void> {

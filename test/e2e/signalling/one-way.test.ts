@@ -1,18 +1,10 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { tone } from '../../../bench/voices.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
-const test = suite('e2e/signalling/one-way')
-let product: Product
-
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
+const test = sharedSuite('e2e/signalling/one-way')
 
 async function oneWayLegs(): Promise<number> {
   const metrics = await (await fetch(`${product.baseUrl}/metrics`)).text()

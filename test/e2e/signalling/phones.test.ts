@@ -2,25 +2,17 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { answerChallenge, parseChallenge } from '../../../sip/auth/digest.ts'
-import { suite } from '../../harness.ts'
-import { audioAt, bodyOf, field, type Raw, RawPeer, responseTo } from '../../interop/peers/raw-peer.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV, keep } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { audioAt, bodyOf, field, type Raw, RawPeer } from '../../interop/peers/raw-peer.ts'
+import { callFrom, endedCall, HEARD_DBOV, keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 // Members' phones whose bytes the tests write: their lamps (BLF), and their calls while they register again.
 
-const test = suite('e2e/signalling/phones')
+const test = sharedSuite('e2e/signalling/phones')
 const LIMIT = { timeoutMs: 60_000, together: true }
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 interface Member {
   userId: string
@@ -90,8 +82,7 @@ async function subscribes(member: Member, user: string, event: string): Promise<
   ])
   assert.is(accepted.what, '200')
   return async () => {
-    const notify = await peer.next('NOTIFY')
-    notify.reply(responseTo(notify, '200 OK'))
+    const notify = await peer.takes('NOTIFY')
     assert.equal(
       [field(notify.text, 'event'), field(notify.text, 'subscription-state').split(';')[0]],
       [event, 'active'],
@@ -173,15 +164,13 @@ test(
     await registers(desk)
     for (const last of [desk, moved]) {
       const answered = (await Phone.open(`calls-behind-${last.port}`)).call(number, product.sip)
-      const invite = await desk.next('INVITE')
-      invite.reply(responseTo(invite, '200 OK', [behind, 'Content-Type: application/sdp'], audioAt(6000)))
+      await desk.takes('INVITE', '200 OK', [behind, 'Content-Type: application/sdp'], audioAt(6000))
       await desk.next('ACK')
       const call = await answered
       // Its NAT gives it another port.
       if (last === moved) await registers(moved)
       await call.hangup()
-      const bye = await last.next('BYE')
-      bye.reply(responseTo(bye, '200 OK'))
+      await last.takes('BYE')
     }
   },
   LIMIT,
@@ -211,8 +200,7 @@ test(
     const answered = caller.call(number, product.sip)
     const invite = await desk.next('INVITE')
     const described = ['Content-Type: application/sdp']
-    const ok = responseTo(invite, '200 OK', [`Contact: ${contact(desk)}`, ...described], audioAt(audio.address().port))
-    invite.reply(ok)
+    const ok = invite.answer('200 OK', [`Contact: ${contact(desk)}`, ...described], audioAt(audio.address().port))
     await desk.next('ACK')
     const call = await answered
     const { id: callId } = await callFrom(product, 'stays-on')
@@ -246,12 +234,10 @@ test(
     moved.send(inCall('ACK', 1, []), product.sip.port)
     await goesOn()
     await call.hangup()
-    const bye = await moved.next('BYE')
-    bye.reply(responseTo(bye, '200 OK'))
+    await moved.takes('BYE')
     assert.is((await endedCall(product, callId)).ended_reason, 'caller_hangup')
     const other = caller.dial(number, product.sip)
-    const next = await moved.next('INVITE')
-    next.reply(responseTo(next, '486 Busy Here'))
+    await moved.takes('INVITE', '486 Busy Here')
     await (await other).outcome
     assert.is(desk.received.filter(({ what }) => what === 'INVITE').length, 1)
   },
@@ -280,8 +266,7 @@ test(
     assert.is(invites(), 1)
     assert.is((await registers()).what, '200')
     const third = await phone.dial(to, product.sip)
-    const invite = await desk.next('INVITE')
-    invite.reply(responseTo(invite, '486 Busy Here'))
+    await desk.takes('INVITE', '486 Busy Here')
     await third.outcome
   },
   LIMIT,

@@ -16,9 +16,9 @@ import { doorFrom, doorTo, makeCertificate } from '../../interop/peers/doors.ts'
 import { Sipp } from '../../interop/peers/sipp.ts'
 import { curtain, endedCall } from '../scene.ts'
 
-const test = suite('e2e/signalling/sip-tls')
 const HOST = '127.0.0.1'
 const missing = missingPrograms('openssl')
+const test = suite('e2e/signalling/sip-tls', { timeoutMs: 60_000, missing })
 
 let product: Product
 let tlsPort: number
@@ -26,7 +26,6 @@ const dir = mkdtempSync(join(tmpdir(), 'tandem-tls-'))
 const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
 
 test.before(async () => {
-  if (missing !== null) return
   makeCertificate(dir, [HOST])
   tlsPort = await freePort()
   product = await Product.start({
@@ -40,19 +39,14 @@ test.before(async () => {
 })
 test.after(async () => {
   rmSync(dir, { recursive: true, force: true })
-  if (missing === null) await curtain(product)
+  await curtain(product)
 })
 
-const tlsTest = (sentence: string, run: () => unknown): void => {
-  if (missing === null) test(sentence, run, { timeoutMs: 60_000 })
-  else test.skip(sentence, missing)
-}
-
-tlsTest('the first screen names the port of SIP over TLS', () => {
+test('the first screen names the port of SIP over TLS', () => {
   assert.match(product.output, `(UDP and TCP, TLS on port ${tlsPort})`)
 })
 
-tlsTest('a connection over TLS checks the certificate of its registrar, and registers', async () => {
+test('a connection over TLS checks the certificate of its registrar, and registers', async () => {
   const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'tls@example.com' })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
   const auth = await product.ok('POST', `/users/${userId}/sip_credential`)
@@ -85,7 +79,7 @@ const optionsOver = (callId: string): string => {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-tlsTest('OPTIONS over TLS is answered over the same connection', async () => {
+test('OPTIONS over TLS is answered over the same connection', async () => {
   const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
   const answer = new Promise<string>((resolve, reject) => {
     socket.once('data', bytes => resolve(bytes.toString()))
@@ -99,7 +93,7 @@ tlsTest('OPTIONS over TLS is answered over the same connection', async () => {
 const noSipp = missingPrograms('sipp')
 for (const scenario of ['call', 'hold', 'late-offer', 'unsupported-codec', 'not-found', 'unknown-dialog']) {
   const sentence = `${scenario}: over TLS it goes as over UDP`
-  if (noSipp === null) tlsTest(sentence, () => overTls(scenario))
+  if (noSipp === null) test(sentence, () => overTls(scenario))
   else test.skip(sentence, noSipp)
 }
 
@@ -119,7 +113,7 @@ for (const [scenario, status] of [
   ['busy', 'busy'],
 ] as const) {
   const sentence = `${scenario}: who is called over TLS gets every message over it`
-  if (noSipp === null) tlsTest(sentence, () => calledOverTls(scenario, status))
+  if (noSipp === null) test(sentence, () => calledOverTls(scenario, status))
   else test.skip(sentence, noSipp)
 }
 
@@ -150,7 +144,7 @@ const metric = async (name: string): Promise<number> => {
   return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])
 }
 
-tlsTest('new certificates are used after SIGHUP, for new connections: those that are open stay', async () => {
+test('new certificates are used after SIGHUP, for new connections: those that are open stay', async () => {
   const open = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
   await once(open, 'secureConnect')
   assert.is(open.getPeerCertificate().subject.CN, 'tandem')
@@ -182,40 +176,37 @@ tlsTest('new certificates are used after SIGHUP, for new connections: those that
   writeFileSync(key, oldKey)
 })
 
-tlsTest(
-  'media that is started again under files that cannot be used comes up, and has TLS again as soon as they can',
-  async () => {
-    const oldKey = readFileSync(key)
-    const handshake = async (): Promise<string> => {
-      const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
-      const outcome = await Promise.race([
-        once(socket, 'secureConnect').then(() => 'open'),
-        once(socket, 'close').then(() => 'refused'),
-      ]).catch(() => 'refused')
-      socket.destroy()
-      return outcome
-    }
-    const certificates = async () =>
-      ((await (await fetch(`${product.baseUrl}/readyz`)).json()) as { certificates?: string }).certificates
-    writeFileSync(key, 'rubbish')
-    const killed = product.pids.media
-    process.kill(killed, 'SIGKILL')
-    await product.until('media is back, and says so', async () =>
-      product.pids.media !== killed && (await certificates()) === 'outdated' ? true : null,
-    )
-    const phone = await Phone.open('plain')
-    const call = await phone.call('1002', product.sip)
-    await call.hangup()
-    await phone.close()
-    assert.is(await handshake(), 'refused')
-    writeFileSync(key, oldKey)
-    process.kill(product.pids.supervisor, 'SIGHUP')
-    await product.until('TLS is back', async () => ((await handshake()) === 'open' ? true : null))
-    await product.until('it is told', async () => ((await certificates()) === 'current' ? true : null))
-  },
-)
+test('media that is started again under files that cannot be used comes up, and has TLS again as soon as they can', async () => {
+  const oldKey = readFileSync(key)
+  const handshake = async (): Promise<string> => {
+    const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+    const outcome = await Promise.race([
+      once(socket, 'secureConnect').then(() => 'open'),
+      once(socket, 'close').then(() => 'refused'),
+    ]).catch(() => 'refused')
+    socket.destroy()
+    return outcome
+  }
+  const certificates = async () =>
+    ((await (await fetch(`${product.baseUrl}/readyz`)).json()) as { certificates?: string }).certificates
+  writeFileSync(key, 'rubbish')
+  const killed = product.pids.media
+  process.kill(killed, 'SIGKILL')
+  await product.until('media is back, and says so', async () =>
+    product.pids.media !== killed && (await certificates()) === 'outdated' ? true : null,
+  )
+  const phone = await Phone.open('plain')
+  const call = await phone.call('1002', product.sip)
+  await call.hangup()
+  await phone.close()
+  assert.is(await handshake(), 'refused')
+  writeFileSync(key, oldKey)
+  process.kill(product.pids.supervisor, 'SIGHUP')
+  await product.until('TLS is back', async () => ((await handshake()) === 'open' ? true : null))
+  await product.until('it is told', async () => ((await certificates()) === 'current' ? true : null))
+})
 
-tlsTest('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
+test('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
   const events: UaEvent[] = []
   let caller: SipEndpoint | null = null
   const ended = new Promise<void>(resolve => {

@@ -1,35 +1,26 @@
 // Judges timing: it compares audio sample by sample, and when it arrives.
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import type { Product } from '../../../bench/product.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
 import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
-import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
-import { callFrom, curtain, endedCall, heardOf, spokenTo } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, endedCall, heardOf, spokenTo } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { killAndWait } from '../witness.ts'
 
 /** Allows offline models to load in two processes on a busy machine. */
 const LOADING = { timeoutMs: 90_000 }
 
-let product: Product
 const silent = { info: () => {}, warn: () => {} }
 const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 /** The voices of the caller and, to compare, of the product. */
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
-const test = suite('e2e/speech/assistant')
+const test = sharedSuite('e2e/speech/assistant')
 
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(async () => {
-  await curtain(product)
-  await host.close()
-})
+test.after(() => host.close())
 
 async function spoken(text: string): Promise<Int16Array> {
   const made = await caller.speak(text, null, null)

@@ -3,19 +3,17 @@ import * as assert from 'uvu/assert'
 import { copilotInSandbox } from '../../../bench/copilot/fed-text.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import type { Product } from '../../../bench/product.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { Flite } from '../../../media/speech/flite.ts'
-import { suite } from '../../harness.ts'
-import { callFrom, curtain, keep } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callFrom, keep } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { killAndWait } from '../witness.ts'
 
 /** Allows the offline recogniser to load on a busy machine. */
 const LOADING = { timeoutMs: 120_000 }
 const HEARD_MS = 60_000
 
-const test = suite('e2e/speech/copilot')
+const test = sharedSuite('e2e/speech/copilot')
 
 const PROFILE = {
   name: 'Sales',
@@ -48,15 +46,9 @@ const LINES: { party: 'agent' | 'customer'; text: string }[] = [
   { party: 'customer', text: 'I want to cancel my contract today.' },
 ]
 
-let product: Product
 let flite: Flite
 test.before(async () => {
-  product = await sharedProduct()
-  flite = new Flite(1)
-})
-test.after(async () => {
-  await flite?.close()
-  await curtain(product)
+  flite = keep(new Flite(1))
 })
 
 interface Told {

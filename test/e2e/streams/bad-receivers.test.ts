@@ -1,14 +1,12 @@
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
 import { StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
 import { noise } from '../../fuzz/health.ts'
-import { suite } from '../../harness.ts'
-import { curtain, keep, newRoom, type Seated, seat } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { keep, newRoom, type Seated, seat } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 import { assertGapless } from '../witness.ts'
 
-const test = suite('e2e/streams/bad-receivers')
+const test = sharedSuite('e2e/streams/bad-receivers')
 const BEHAVIOURS: Behaviour[] = [
   'never reads',
   'resets',
@@ -19,18 +17,15 @@ const BEHAVIOURS: Behaviour[] = [
   'breaks the framing',
 ]
 
-let product: Product
 let seated: [Seated, Seated]
 
 test.before(async () => {
-  product = await sharedProduct()
   const room = await newRoom(product)
   seated = [
     await seat(product, room, 'bad-a', { voice: noise(1) }),
     await seat(product, room, 'bad-b', { voice: noise(2) }),
   ]
 })
-test.after(() => curtain(product))
 
 test(
   'receivers that never read, reset, answer 302, hang in the handshake or talk nonsense, all at once, harm nobody else',

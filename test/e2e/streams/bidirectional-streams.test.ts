@@ -6,28 +6,23 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { noise, tone } from '../../../bench/voices.ts'
 import { PCMU } from '../../../codecs/g711.ts'
-import { suite } from '../../harness.ts'
 import { sharpest } from '../../media/engine/party.ts'
-import { curtain, HEARD_DBOV, keep, leave, longestCopy, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { HEARD_DBOV, keep, leave, longestCopy, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 const TOGETHER = { ...SLOW, together: true }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const SECOND = 8000
 
-const test = suite('e2e/streams/bidirectional-streams')
-let product: Product
+const test = sharedSuite('e2e/streams/bidirectional-streams')
 
 test.before(async () => {
-  product = await sharedProduct()
   await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
 })
-test.after(() => curtain(product))
 
 /** The program of `docs/streams.md`, unchanged. */
 class DocumentedBot {

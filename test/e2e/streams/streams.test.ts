@@ -5,16 +5,14 @@ import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { untilQuiet } from '../../../bench/members.ts'
-import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { audioOf, type ReceivedStream, StreamReceiver, type StreamTrack } from '../../../bench/stream-receiver.ts'
 import { tone } from '../../../bench/voices.ts'
 import { makeCertificate } from '../../../media/webrtc/certificate.ts'
 import { TwilioReceiver } from '../../fakes/twilio-receiver.ts'
 import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
-import { suite } from '../../harness.ts'
-import { callsOf, curtain, HEARD_DBOV, keep, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
+import { callsOf, HEARD_DBOV, keep, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { product, sharedSuite } from '../shared-suite.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 /** 2 s (stream-protocol.md, "Loss and reconnection"). */
@@ -23,14 +21,12 @@ const MAX_WAITING = 100
 const IN_FLIGHT = 8
 const TRACKS: StreamTrack[] = ['inbound', 'outbound']
 
-const test = suite('e2e/streams/streams')
-let product: Product
+const test = sharedSuite('e2e/streams/streams')
 let receiver: StreamReceiver
 let anna: Seated
 let ben: Seated
 
 test.before(async () => {
-  product = await sharedProduct()
   receiver = keep(await StreamReceiver.listen())
   const room = await newRoom(product)
   anna = await seat(product, room, 'stream-a')
@@ -40,7 +36,6 @@ test.before(async () => {
   ben.call.say(tone(440))
   await anna.call.heard.next(500)
 })
-test.after(() => curtain(product))
 
 const startStream = (callId: string, fields: object) => product.ok('POST', `/calls/${callId}/streams`, fields)
 const streamOf = (callId: string, id: string) => product.ok('GET', `/calls/${callId}/streams/${id}`)

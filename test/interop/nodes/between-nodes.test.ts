@@ -46,8 +46,7 @@ test.after(async () => {
 
 const sharedTest = (sentence: string, run: () => Promise<void>, needed: string | null = null): void => {
   const missing = missingServer() ?? needed
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
+  test(sentence, run, { ...LIMIT, missing })
 }
 
 /** A member who is called by `97xx`, at whichever node. */

@@ -24,8 +24,7 @@ test.after(async () => {
 
 const sharedTest = (sentence: string, run: () => Promise<void>): void => {
   const missing = missingServer()
-  if (missing === null) test(sentence, run, LIMIT)
-  else test.skip(sentence, missing)
+  test(sentence, run, { ...LIMIT, missing })
 }
 
 const at = ({ sip: { port } }: Product) => ({ host: HOST, port })

@@ -1,16 +1,25 @@
 import type { Product } from '../../../bench/product.ts'
-import { field, type Raw, RawPeer } from './raw-peer.ts'
+import { audioAt, field, type Raw, RawPeer } from './raw-peer.ts'
 
 const NUMBER = '+15551234567'
 
 let requests = 0
 
+/** What an INVITE says. */
+interface Invitation {
+  /** A number or URI; absent: our echo. */
+  to?: string
+  body?: string
+  /** Further headers. */
+  more?: readonly string[]
+}
+
 /** Calls between a product and far ends (`RawPeer`) whose bytes the test writes. */
 export class RawCalls {
   readonly #product: Product
   readonly #open: RawPeer[] = []
-  /** IDs of connections, to be deleted after each test. */
-  readonly #connections: string[] = []
+  /** Paths of connections and routes, to be deleted after each test. */
+  readonly #made: string[] = []
 
   constructor(product: Product) {
     this.#product = product
@@ -41,11 +50,40 @@ export class RawCalls {
     ].join('\r\n')
   }
 
+  /** Sends an INVITE over UDP. @returns it */
+  invite(peer: RawPeer, { to, body = audioAt(6000), more = [] }: Invitation = {}): string {
+    const invite = this.inviteFrom(peer, 'UDP', body).replace('Contact:', [...more, 'Contact:'].join('\r\n'))
+    const uri = to?.includes(':') ? to : `sip:${to ?? 1002}@127.0.0.1:${this.#product.sip.port}`
+    const said = invite.replace(/^INVITE \S+/, `INVITE ${uri}`)
+    peer.send(said, this.#product.sip.port)
+    return said
+  }
+
+  /** Calls, and acknowledges our 200. @returns that */
+  async answered(peer: RawPeer, invitation?: Invitation): Promise<Raw> {
+    this.invite(peer, invitation)
+    const answer = await peer.next('200')
+    answer.reply(inside(answer, 'ACK', 1))
+    return answer
+  }
+
+  /** Routes calls to a number, until the end of the test. */
+  async route(to: string, target: object, fields: object = {}): Promise<void> {
+    const { id } = await this.#product.ok('POST', '/inbound_routes', { match: { to }, target, ...fields })
+    this.#made.push(`/inbound_routes/${id}`)
+  }
+
+  /** A queue that rings nobody. @returns what leads there */
+  async emptyQueue(overflow: object = { when_no_agents: false }): Promise<{ type: 'queue'; id: string }> {
+    const { id } = await this.#product.ok('POST', '/queues', { name: `Nobody ${++requests}`, overflow })
+    return { type: 'queue', id }
+  }
+
   /** Creates a connection whose far end is this peer. */
   async connection(peer: RawPeer, fields: object = {}): Promise<string> {
     const trunk = { name: 'Raw', kind: 'trunk', host: '127.0.0.1', port: peer.port, transport: 'udp', ...fields }
     const { id } = await this.#product.ok('POST', '/connections', trunk)
-    this.#connections.push(id)
+    this.#made.push(`/connections/${id}`)
     return id
   }
 
@@ -63,9 +101,9 @@ export class RawCalls {
     })
   }
 
-  /** Deletes connections and closes peers at the end of a test. */
+  /** Deletes connections and routes, and closes peers, at the end of a test. */
   async leave(): Promise<void> {
-    for (const id of this.#connections.splice(0)) await this.#product.ok('DELETE', `/connections/${id}`)
+    for (const path of this.#made.splice(0).reverse()) await this.#product.ok('DELETE', path)
     for (const peer of this.#open.splice(0)) peer.close()
   }
 }
@@ -91,6 +129,12 @@ export const inside = (
     '',
     body,
   ].join('\r\n')
+
+/** Ends a call that we have answered. */
+export async function hangUp(peer: RawPeer, answer: Raw, cseq = 2): Promise<void> {
+  answer.reply(inside(answer, 'BYE', cseq))
+  await peer.next('200')
+}
 
 /** A request of who is called, within the dialog that its 200 to the product's INVITE has established. */
 export const insideCalled = (

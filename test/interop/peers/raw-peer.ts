@@ -13,6 +13,8 @@ export interface Raw {
   /** The address from which it came; empty: over a TCP connection. */
   from: string
   reply: (text: string) => void
+  /** Replies with a response, see `responseTo`, and returns it. */
+  answer: (status: string, more?: string[], body?: string, tag?: string) => string
 }
 
 /** The value of a header; empty: there is none. */
@@ -91,7 +93,12 @@ export class RawPeer {
 
   #take(text: string, reply: Raw['reply'], from = ''): void {
     const what = /^SIP\/2\.0 (\d+)|^(\w+)/.exec(text)
-    this.received.push({ text, what: what?.[1] ?? what?.[2] ?? 'closed', from, reply })
+    const answer: Raw['answer'] = (...said) => {
+      const response = responseTo({ text }, ...said)
+      reply(response)
+      return response
+    }
+    this.received.push({ text, what: what?.[1] ?? what?.[2] ?? 'closed', from, reply, answer })
     this.#news.emit('news')
   }
 
@@ -115,6 +122,13 @@ export class RawPeer {
         throw new Error(`no ${what}; got ${this.received.map(one => one.what).join(' ')}`)
       })
     }
+  }
+
+  /** Answers the next request of this method, and resolves with it. */
+  async takes(method: string, status = '200 OK', ...said: [more?: string[], body?: string]): Promise<Raw> {
+    const request = await this.next(method)
+    request.answer(status, ...said)
+    return request
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import type { Product } from '../../../bench/product.ts'
 import { inside, insideCalled, type RawCalls } from './raw-calls.ts'
-import { audioAt, type Raw, type RawPeer, responseTo } from './raw-peer.ts'
+import { audioAt, type Raw, type RawPeer } from './raw-peer.ts'
 
 export const OFFER = 'Content-Type: application/sdp'
 /** Methods of a far end that knows no UPDATE. */
@@ -65,8 +65,7 @@ export const BEGINS: Record<'who has called us' | 'whom we have called', Begins>
     const trunk = await rawTrunk(calls, fields)
     const { id } = await product.ok('POST', '/calls', { to: `${trunk.prefix}10` })
     const ours = await trunk.peer.next('INVITE')
-    const ok = responseTo(ours, '200 OK', [trunk.contact, ...said, OFFER], body)
-    ours.reply(ok)
+    const ok = ours.answer('200 OK', [trunk.contact, ...said, OFFER], body)
     await trunk.peer.next('ACK')
     await product.until('it is answered', async () =>
       (await product.ok('GET', `/calls/${id}`)).answered_at === null ? null : true,

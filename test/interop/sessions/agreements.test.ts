@@ -2,27 +2,17 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
-import { curtain, keep } from '../../e2e/scene.ts'
-import { sharedProduct } from '../../e2e/shared-product.ts'
-import { suite } from '../../harness.ts'
-import { inside, insideCalled, RawCalls } from '../peers/raw-calls.ts'
-import { audioAt, bodyOf, field, type Raw, responseTo } from '../peers/raw-peer.ts'
+import { keep } from '../../e2e/scene.ts'
+import { product } from '../../e2e/shared-suite.ts'
+import { inside, insideCalled } from '../peers/raw-calls.ts'
+import { audioAt, bodyOf, field, type Raw } from '../peers/raw-peer.ts'
+import { calls, rawSuite } from '../peers/raw-suite.ts'
 import { BEGINS, inviteOf, OFFER, rawTrunk } from '../peers/raw-trunk.ts'
 
 /** Where audio goes, by what the two sides have agreed on before the answer, with it and after it. */
 
-const test = suite('interop/sessions/agreements')
+const test = rawSuite('interop/sessions/agreements')
 const HOST = '127.0.0.1'
-
-let product: Product
-let calls: RawCalls
-test.before(async () => {
-  product = await sharedProduct()
-  calls = new RawCalls(product)
-})
-test.afterEach(() => calls.leave())
-test.after(() => curtain(product))
 
 /** A place for audio. */
 class Ear {
@@ -131,10 +121,7 @@ test('UPDATEs before the answer move early media, and stop it, once its 183 is a
   const [first, second] = [await Ear.open(), await Ear.open()]
   const trunk = await rawTrunk(calls)
   const { peer, prefix, contact } = trunk
-  const queue = await product.ok('POST', '/queues', { name: 'Nobody', overflow: { when_no_agents: false } })
-  const match = { to: `${prefix}13`, connection_id: trunk.connectionId }
-  const route = { match, target: { type: 'queue', id: queue.id }, answer: 'early_media' }
-  const { id } = await product.ok('POST', '/inbound_routes', route)
+  await calls.route(`${prefix}13`, await calls.emptyQueue(), { answer: 'early_media' })
   const invite = inviteOf(calls, trunk, ['Require: 100rel'], audioAt(first.port))
   peer.send(invite.replace('sip:1002@', `sip:${prefix}13@`), product.sip.port)
   const early = await peer.next('183')
@@ -153,7 +140,6 @@ test('UPDATEs before the answer move early media, and stop it, once its 183 is a
   assert.match(bodyOf((await update(5, audioAt(second.port, '0', ['a=sendonly']))).text), 'a=recvonly')
   early.reply(inside(early, 'BYE', 6))
   await peer.next('487')
-  await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
 test('of two far ends that ring reliably each has its own PRACK; audio goes to the one that answers, and the other is hung up (RFC 3262, RFC 3261 §13.2.2.4)', async () => {
@@ -166,20 +152,19 @@ test('of two far ends that ring reliably each has its own PRACK; audio goes to t
     ['two', second],
   ] as const) {
     const reliable = [contact, 'Require: 100rel', 'RSeq: 5', OFFER]
-    invite.reply(responseTo(invite, '183 Session Progress', reliable, audioAt(ear.port), tag))
+    invite.answer('183 Session Progress', reliable, audioAt(ear.port), tag)
     const prack = await peer.next('PRACK')
     assert.equal([field(prack.text, 'rack'), field(prack.text, 'to').split('tag=')[1]], ['5 1 INVITE', tag])
-    prack.reply(responseTo(prack, '200 OK'))
+    prack.answer('200 OK')
   }
-  const ok = responseTo(invite, '200 OK', [contact], '', 'two')
-  invite.reply(ok)
+  const ok = invite.answer('200 OK', [contact], '', 'two')
   await peer.next('ACK')
   assert.ok(await first.isDeafWhile(second))
-  invite.reply(responseTo(invite, '200 OK', [contact], '', 'one'))
+  invite.answer('200 OK', [contact], '', 'one')
   await peer.next('ACK')
   const bye = await peer.next('BYE')
   assert.match(field(bye.text, 'to'), /tag=one$/)
-  bye.reply(responseTo(bye, '200 OK'))
+  bye.answer('200 OK')
   invite.reply(insideCalled(invite, ok, 'BYE', 9))
   assert.is((await calls.endOf(id)).ended_reason, 'caller_hangup')
 })
@@ -188,10 +173,8 @@ test('where the 200 describes another place than the 183, audio goes to that of 
   const [early, late] = [await Ear.open(), await Ear.open()]
   const { peer, prefix, contact } = await rawTrunk(calls)
   await product.ok('POST', '/calls', { to: `${prefix}10` })
-  const invite = await peer.next('INVITE')
-  invite.reply(responseTo(invite, '183 Session Progress', [contact, OFFER], audioAt(early.port)))
-  const ok = responseTo(invite, '200 OK', [contact, OFFER], version(audioAt(late.port), 2))
-  invite.reply(ok)
+  const invite = await peer.takes('INVITE', '183 Session Progress', [contact, OFFER], audioAt(early.port))
+  const ok = invite.answer('200 OK', [contact, OFFER], version(audioAt(late.port), 2))
   await peer.next('ACK')
   assert.ok(await early.isDeafWhile(late))
   invite.reply(insideCalled(invite, ok, 'BYE', 9))
@@ -219,8 +202,7 @@ test('hold of both sides by `inactive` ends once both have ended it, whoever doe
   }
   const ours = async (action: string, answer: string, n: number): Promise<string> => {
     await product.ok('POST', `/calls/${id}/${action}`)
-    const change = await peer.next('INVITE')
-    change.reply(responseTo(change, '200 OK', [contact, OFFER], inDirection(answer, n)))
+    const change = await peer.takes('INVITE', '200 OK', [contact, OFFER], inDirection(answer, n))
     await peer.next('ACK')
     return /^a=(\w+)\r$/m.exec(bodyOf(change.text))![1]!
   }

@@ -3,22 +3,21 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { pacer } from '../../../bench/phone/pacer.ts'
-import type { Product } from '../../../bench/product.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { PCMA, PCMU } from '../../../codecs/g711.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { PacketCodec } from '../../../codecs/packets/packet-codec.ts'
 import { packetCodec } from '../../../media/legs/packet-audio.ts'
 import { isRtcp, parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
-import { curtain, newRoom } from '../../e2e/scene.ts'
-import { sharedProduct } from '../../e2e/shared-product.ts'
-import { suite } from '../../harness.ts'
-import { inside, RawCalls } from '../peers/raw-calls.ts'
+import { newRoom } from '../../e2e/scene.ts'
+import { product, sharedSuite } from '../../e2e/shared-suite.ts'
+import { inside, type RawCalls } from '../peers/raw-calls.ts'
 import { audioAt, bodyOf, type Raw, type RawPeer } from '../peers/raw-peer.ts'
+import { withRawCalls } from '../peers/raw-suite.ts'
 
 /** A phone in a room changes its codec in mid-call, by re-INVITE and by UPDATE: neither it nor the other party hears a click. */
 
-const test = suite('interop/sessions/codec-change')
+const test = sharedSuite('interop/sessions/codec-change')
 /** Of both parties; 5 ms have a whole number of periods of each. */
 const [OWN_HZ, OTHER_HZ] = [400, 600]
 const AMPLITUDE = 9000
@@ -38,14 +37,11 @@ const CODECS = {
 type Codec = keyof typeof CODECS
 type Method = 'INVITE' | 'UPDATE'
 
-let product: Product
 test.before(async () => {
-  product = await sharedProduct()
   for (const { id } of await product.all('/connections')) {
     await product.ok('PATCH', `/connections/${id}`, { codecs: ['PCMU', 'PCMA', 'G722', 'opus'] })
   }
 })
-test.after(() => curtain(product))
 
 /** What one side of a codec does with frames of 20 ms. */
 interface Coder {
@@ -118,10 +114,7 @@ class Party {
       party.#decoders.set(CODECS[codec].payloadType, await coderOf(codec))
     }
     audio.on('message', bytes => party.#hear(bytes))
-    const invite = calls.inviteFrom(party.#peer, 'UDP', party.#offer('PCMU'))
-    party.#peer.send(invite.replace('sip:1002@', `sip:${number}@`), product.sip.port)
-    party.#answer = await party.#peer.next('200')
-    party.#answer.reply(inside(party.#answer, 'ACK', 1))
+    party.#answer = await calls.answered(party.#peer, { to: number, body: party.#offer('PCMU') })
     party.#to = Number(/^m=audio (\d+)/m.exec(bodyOf(party.#answer.text))![1])
     party.#coder = await coderOf('PCMU')
     party.#leave = pacer.join(() => party.#say())
@@ -256,26 +249,21 @@ for (const [codec, softestDb] of [
   // What an encoder of Opus makes of its first 20 ms is softer.
   ['opus', -5.5],
 ] as const) {
-  const run = async (): Promise<void> => {
-    const calls = new RawCalls(product)
-    try {
-      const parties = await talking(calls)
-      await hear(parties, RELAYED_PACKETS)
-      for (const method of ['INVITE', 'UPDATE'] as const) {
-        const all: Worst[][] = []
-        const isClean = ({ softest, loudest, sharpest }: Worst): boolean =>
-          softest > softestDb && loudest < LOUDEST_DB && sharpest < SHARPEST
-        const clean = (): number => all.filter(both => both.every(isClean)).length
-        while (all.length < TRIES && clean() < CLEAN) all.push(await goesOver(parties, codec, method))
-        assert.ok(clean() >= CLEAN, `by ${method}, itself and the other: ${JSON.stringify(all)}`)
-      }
-      // G.711 and G.722 have one clock rate, and so one source.
-      if (codec !== 'opus') assert.is(new Set(parties[0].heard.map(({ ssrc }) => ssrc)).size, 1)
-      for (const party of parties) await party.hangup()
-    } finally {
-      await calls.leave()
+  const run = withRawCalls(async calls => {
+    const parties = await talking(calls)
+    await hear(parties, RELAYED_PACKETS)
+    for (const method of ['INVITE', 'UPDATE'] as const) {
+      const all: Worst[][] = []
+      const isClean = ({ softest, loudest, sharpest }: Worst): boolean =>
+        softest > softestDb && loudest < LOUDEST_DB && sharpest < SHARPEST
+      const clean = (): number => all.filter(both => both.every(isClean)).length
+      while (all.length < TRIES && clean() < CLEAN) all.push(await goesOver(parties, codec, method))
+      assert.ok(clean() >= CLEAN, `by ${method}, itself and the other: ${JSON.stringify(all)}`)
     }
-  }
+    // G.711 and G.722 have one clock rate, and so one source.
+    if (codec !== 'opus') assert.is(new Set(parties[0].heard.map(({ ssrc }) => ssrc)).size, 1)
+    for (const party of parties) await party.hangup()
+  })
   const sentence = `a phone goes over from PCMU to ${codec} and back, by re-INVITE and by UPDATE: neither it nor the other party hears a click`
   test(sentence, run, { timeoutMs: 90_000, together: true })
 }

@@ -1,25 +1,13 @@
 // Sleeps most: it waits for what far ends are told.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
-import { curtain } from '../../e2e/scene.ts'
-import { sharedProduct } from '../../e2e/shared-product.ts'
-import { suite } from '../../harness.ts'
-import { RawCalls } from '../peers/raw-calls.ts'
-import { field, responseTo } from '../peers/raw-peer.ts'
+import { product } from '../../e2e/shared-suite.ts'
+import { field } from '../peers/raw-peer.ts'
+import { calls, rawSuite } from '../peers/raw-suite.ts'
 import { BEGINS, METHODS, type Talk } from '../peers/raw-trunk.ts'
 
 /** Transfers that both sides ask for at once, or that meet the end of their call. `session.test.ts` has the glare of INVITE, UPDATE and BYE. */
 
-const test = suite('interop/sessions/glare')
-
-let product: Product
-let calls: RawCalls
-test.before(async () => {
-  product = await sharedProduct()
-  calls = new RawCalls(product)
-})
-test.afterEach(() => calls.leave())
-test.after(() => curtain(product))
+const test = rawSuite('interop/sessions/glare')
 
 /** A call whose far end we have asked to call somebody else, and that has not answered that. */
 async function asked(begin: (typeof BEGINS)[keyof typeof BEGINS]) {
@@ -44,14 +32,14 @@ for (const [who, begin] of Object.entries(BEGINS)) {
     send(theirs('REFER', 20, [contact, to]))
     const crossed = await peer.next(/[2-6]\d\d/)
     assert.equal([crossed.what, field(crossed.text, 'cseq')], ['491', '20 REFER'])
-    refer.reply(responseTo(refer, '491 Request Pending'))
+    refer.answer('491 Request Pending')
     assert.equal(await transfersUntil(talk, 'failed'), ['trying', 'failed'])
     assert.is((await product.ok('GET', `/calls/${id}`)).status, 'in_progress')
     send(theirs('REFER', 21, [contact, to]))
     assert.is((await peer.next(/[2-6]\d\d/)).what, '202')
     const target = peer.received.findLast(({ what }) => what === 'INVITE')
     const invite = target?.text.includes(`sip:${prefix}12@`) ? target : await peer.next('INVITE')
-    invite.reply(responseTo(invite, '486 Busy Here'))
+    invite.answer('486 Busy Here')
     await transfersUntil(talk, 'failed')
     send(theirs('BYE', 22))
     assert.is((await calls.endOf(id)).ended_reason, 'caller_hangup')
@@ -63,11 +51,11 @@ for (const [who, begin] of Object.entries(BEGINS)) {
   ] as const) {
     test(`${who}: a far end that hangs up in our REFER, ${answer}: the transfer has ${end}`, async () => {
       const { talk, refer } = await asked(begin)
-      if (end === 'completed') refer.reply(responseTo(refer, '202 Accepted', [talk.contact]))
+      if (end === 'completed') refer.answer('202 Accepted', [talk.contact])
       talk.send(talk.theirs('BYE', 20))
       assert.is(field((await talk.peer.next(/[2-6]\d\d/)).text, 'cseq'), '20 BYE')
       // It still answers what it had got before.
-      if (end === 'failed') refer.reply(responseTo(refer, '481 Call/Transaction Does Not Exist'))
+      if (end === 'failed') refer.answer('481 Call/Transaction Does Not Exist')
       assert.is((await calls.endOf(talk.id)).ended_reason, reason)
       assert.equal(await transfersUntil(talk, end), ['trying', end])
     })

@@ -1,26 +1,18 @@
 // Sleeps most: RFC 4028 §4 has no session shorter than 90 s, of which we refresh after half.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
-import { curtain } from '../../e2e/scene.ts'
-import { sharedProduct } from '../../e2e/shared-product.ts'
-import { suite } from '../../harness.ts'
-import { RawCalls } from '../peers/raw-calls.ts'
-import { audioAt, bodyOf, field, type Raw, responseTo } from '../peers/raw-peer.ts'
+import { product, sharedSuite } from '../../e2e/shared-suite.ts'
+import type { RawCalls } from '../peers/raw-calls.ts'
+import { audioAt, bodyOf, field, type Raw } from '../peers/raw-peer.ts'
+import { withRawCalls } from '../peers/raw-suite.ts'
 import { BEGINS, METHODS, OFFER, type Talk } from '../peers/raw-trunk.ts'
 
 /** How we refresh a session whose far end has agreed to 90 s (RFC 4028 §10, RFC 3311), and what its answers mean. All of it passes at once. */
 
-const test = suite('interop/sessions/refresh')
+const test = sharedSuite('interop/sessions/refresh')
 const REFRESHED_MS = 45_000
 const EXPIRED_MS = 60_000
 /** For a busy machine. */
 const PATIENCE_MS = 25_000
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
 
 type Who = keyof typeof BEGINS
 type Method = 'UPDATE' | 'INVITE'
@@ -42,14 +34,7 @@ function refreshTest(
     'whom we have called': ['Require: timer', `Session-Expires: 90;refresher=${weRefresh ? 'uac' : 'uas'}`],
   }[who]
   const allow = `Allow: ${METHODS}${method === 'UPDATE' ? ', UPDATE' : ''}`
-  const one = async (): Promise<void> => {
-    const calls = new RawCalls(product)
-    try {
-      await run(await BEGINS[who](product, calls, [allow, ...agreed], {}, HOLDS), calls)
-    } finally {
-      await calls.leave()
-    }
-  }
+  const one = withRawCalls(async calls => run(await BEGINS[who](product, calls, [allow, ...agreed], {}, HOLDS), calls))
   test(`${who}: ${sentence}`, one, { timeoutMs: EXPIRED_MS + 2 * PATIENCE_MS, together: true })
 }
 
@@ -60,7 +45,7 @@ function accept({ peer, contact }: Talk, refresh: Raw, intervalS = 90): Promise<
   const timer = ['Require: timer', `Session-Expires: ${intervalS};refresher=uac`]
   const isInvite = refresh.what === 'INVITE'
   const [more, body] = isInvite ? [[contact, ...timer, OFFER], HOLDS] : [[contact, ...timer], '']
-  refresh.reply(responseTo(refresh, '200 OK', more, body))
+  refresh.answer('200 OK', more, body)
   return isInvite ? peer.next('ACK') : Promise.resolve()
 }
 
@@ -68,8 +53,7 @@ function accept({ peer, contact }: Talk, refresh: Raw, intervalS = 90): Promise<
 async function goesOn({ id, peer }: Talk, calls: RawCalls): Promise<void> {
   assert.is((await product.ok('GET', `/calls/${id}`)).ended_at, null)
   await product.ok('POST', `/calls/${id}/hangup`)
-  const bye = await peer.next('BYE')
-  bye.reply(responseTo(bye, '200 OK'))
+  await peer.takes('BYE')
   assert.is((await calls.endOf(id)).ended_reason, 'api_hangup')
 }
 
@@ -115,17 +99,13 @@ for (const who of Object.keys(BEGINS) as Who[]) {
 }
 
 for (const method of ['UPDATE', 'INVITE'] as const) {
-  const refuse =
-    (status: string, more: string[] = []) =>
-    (refresh: Raw): void =>
-      refresh.reply(responseTo(refresh, status, more))
-
   refreshTest(
     `a 422 to our ${method} raises the time for the rest of the call, and we ask at once for that`,
     'whom we have called',
     method,
     async (talk, calls) => {
-      refuse('422 Session Interval Too Small', ['Min-SE: 120'])(await refreshOf(talk, method))
+      const refresh = await refreshOf(talk, method)
+      refresh.answer('422 Session Interval Too Small', ['Min-SE: 120'])
       const longer = await talk.peer.next(method)
       assert.equal(expires(longer), ['120;refresher=uac', '120'])
       await accept(talk, longer, 120)
@@ -142,7 +122,8 @@ for (const method of ['UPDATE', 'INVITE'] as const) {
       who,
       method,
       async talk => {
-        refuse(status)(await refreshOf(talk, method))
+        const refresh = await refreshOf(talk, method)
+        refresh.answer(status)
         await hasExpired(talk)
       },
     )
@@ -153,11 +134,14 @@ for (const method of ['UPDATE', 'INVITE'] as const) {
     'who has called us',
     method,
     async talk => {
-      refuse('488 Not Acceptable Here')(await refreshOf(talk, method))
-      refuse('488 Not Acceptable Here')(await talk.peer.next(method, PATIENCE_MS))
+      const refusal = '488 Not Acceptable Here'
+      const first = await refreshOf(talk, method)
+      first.answer(refusal)
+      const second = await talk.peer.next(method, PATIENCE_MS)
+      second.answer(refusal)
       const bye = await talk.peer.next('BYE', EXPIRED_MS - REFRESHED_MS + PATIENCE_MS)
       assert.match(field(bye.text, 'reason'), 'cause=102')
-      bye.reply(responseTo(bye, '200 OK'))
+      bye.answer('200 OK')
       await hasExpired(talk)
     },
   )
@@ -169,7 +153,7 @@ refreshTest(
   'UPDATE',
   async (talk, calls) => {
     const update = await refreshOf(talk, 'UPDATE')
-    update.reply(responseTo(update, '405 Method Not Allowed'))
+    update.answer('405 Method Not Allowed')
     await accept(talk, await talk.peer.next('INVITE'))
     await goesOn(talk, calls)
   },
@@ -181,7 +165,7 @@ refreshTest(
   'UPDATE',
   async talk => {
     const bye = await talk.peer.next('BYE', EXPIRED_MS + PATIENCE_MS)
-    bye.reply(responseTo(bye, '200 OK'))
+    bye.answer('200 OK')
     await hasExpired(talk)
     assert.equal(
       talk.peer.received.filter(({ what }) => what === 'UPDATE'),

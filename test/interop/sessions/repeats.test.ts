@@ -1,11 +1,9 @@
 // Sleeps most: it waits for what is sent again.
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
-import { curtain } from '../../e2e/scene.ts'
-import { sharedProduct } from '../../e2e/shared-product.ts'
-import { suite } from '../../harness.ts'
-import { inside, RawCalls } from '../peers/raw-calls.ts'
-import { audioAt, field, type Raw, type RawPeer, responseTo } from '../peers/raw-peer.ts'
+import { product, sharedSuite } from '../../e2e/shared-suite.ts'
+import { inside, type RawCalls } from '../peers/raw-calls.ts'
+import { audioAt, field, type Raw, type RawPeer } from '../peers/raw-peer.ts'
+import { withRawCalls } from '../peers/raw-suite.ts'
 import { BEGINS, inviteOf, METHODS, OFFER, rawTrunk, type Talk } from '../peers/raw-trunk.ts'
 
 /**
@@ -13,28 +11,11 @@ import { BEGINS, inviteOf, METHODS, OFFER, rawTrunk, type Talk } from '../peers/
  * (§17.2). Here is what SIPp cannot lose, since it then takes what comes next for a fault; `lossy.test.ts` has the rest.
  */
 
-const test = suite('interop/sessions/repeats')
-
-let product: Product
-test.before(async () => {
-  product = await sharedProduct()
-})
-test.after(() => curtain(product))
+const test = sharedSuite('interop/sessions/repeats')
 
 /** Registers a test that has far ends and connections of its own. */
 const repeatTest = (sentence: string, run: (calls: RawCalls) => Promise<void>): void =>
-  test(
-    sentence,
-    async () => {
-      const calls = new RawCalls(product)
-      try {
-        await run(calls)
-      } finally {
-        await calls.leave()
-      }
-    },
-    { together: true },
-  )
+  test(sentence, withRawCalls(run), { together: true })
 
 /** The first of ours was lost. @returns the second, which is the same */
 async function again(peer: RawPeer, method: string): Promise<Raw> {
@@ -78,16 +59,16 @@ for (const [who, begin] of Object.entries(BEGINS)) {
       const { peer, id, contact, host, prefix } = talk
       await product.ok('POST', `/calls/${id}/hold`)
       const update = await again(peer, 'UPDATE')
-      update.reply(responseTo(update, '200 OK', [contact, `Allow: ${METHODS}`, OFFER], inDirection('recvonly')))
+      update.answer('200 OK', [contact, `Allow: ${METHODS}`, OFFER], inDirection('recvonly'))
       await statusBecomes(id, 'held')
       await product.ok('POST', `/calls/${id}/unhold`)
       const invite = await again(peer, 'INVITE')
-      invite.reply(responseTo(invite, '200 OK', [contact, OFFER], inDirection('sendrecv')))
+      invite.answer('200 OK', [contact, OFFER], inDirection('sendrecv'))
       await peer.next('ACK')
 
       await product.ok('POST', `/calls/${id}/transfer`, { to: `${prefix}11` })
       const refer = await again(peer, 'REFER')
-      refer.reply(responseTo(refer, '603 Decline'))
+      refer.answer('603 Decline')
       await failedTransfer(id)
 
       talk.send(talk.theirs('REFER', 20, [contact, `Refer-To: <sip:${prefix}12@${host}>`]))
@@ -96,15 +77,15 @@ for (const [who, begin] of Object.entries(BEGINS)) {
       assert.match(trying.text, 'SIP/2.0 100')
       const target = peer.received.findLast(({ what }) => what === 'INVITE')!
       assert.match(target.text, `INVITE sip:${prefix}12@`)
-      target.reply(responseTo(target, '486 Busy Here'))
-      trying.reply(responseTo(trying, '200 OK'))
+      target.answer('486 Busy Here')
+      trying.answer('200 OK')
       const busy = await again(peer, 'NOTIFY')
       assert.match(busy.text, 'SIP/2.0 486')
-      busy.reply(responseTo(busy, '200 OK'))
+      busy.answer('200 OK')
 
       await product.ok('POST', `/calls/${id}/hangup`)
       const bye = await again(peer, 'BYE')
-      bye.reply(responseTo(bye, '200 OK'))
+      bye.answer('200 OK')
       assert.is((await calls.endOf(id)).ended_reason, 'api_hangup')
     },
   )
@@ -124,8 +105,7 @@ for (const [who, begin] of Object.entries(BEGINS)) {
       talk.send(theirs('ACK', 21))
 
       await product.ok('POST', `/calls/${id}/transfer`, { to: `${prefix}11` })
-      const refer = await peer.next('REFER')
-      refer.reply(responseTo(refer, '202 Accepted', [contact]))
+      await peer.takes('REFER', '202 Accepted', [contact])
       const event = ['Event: refer', contact, 'Content-Type: message/sipfrag']
       for (const [cseq, state, fragment] of [
         [22, 'active;expires=60', 'SIP/2.0 180 Ringing'],
@@ -138,10 +118,9 @@ for (const [who, begin] of Object.entries(BEGINS)) {
       const begun = peer.received.length
       await toBoth(talk, theirs('REFER', 24, [contact, `Refer-To: <sip:${prefix}12@${host}>`]), '202')
       const target = peer.received.findLast(({ what }) => what === 'INVITE') ?? (await peer.next('INVITE'))
-      target.reply(responseTo(target, '486 Busy Here'))
+      target.answer('486 Busy Here')
       await peer.next('ACK')
-      const notify = await peer.next('NOTIFY')
-      notify.reply(responseTo(notify, '200 OK'))
+      await peer.takes('NOTIFY')
 
       await toBoth(talk, theirs('BYE', 25), '200')
       assert.is((await calls.endOf(id)).ended_reason, 'caller_hangup')
@@ -157,19 +136,18 @@ repeatTest(
     const { peer, prefix, contact } = await rawTrunk(calls)
     const { id } = await product.ok('POST', '/calls', { to: `${prefix}10` })
     const invite = await peer.next('INVITE')
-    const reliable = responseTo(invite, '180 Ringing', [contact, 'Require: 100rel', 'RSeq: 9'])
-    invite.reply(reliable)
+    const reliable = invite.answer('180 Ringing', [contact, 'Require: 100rel', 'RSeq: 9'])
     const prack = await again(peer, 'PRACK')
     // It comes once more, since no PRACK has reached it: that is no other one (RFC 3262 §4).
     invite.reply(reliable)
-    prack.reply(responseTo(prack, '200 OK'))
+    prack.answer('200 OK')
     await statusBecomes(id, 'ringing')
     await product.ok('POST', `/calls/${id}/hangup`)
     const cancel = await again(peer, 'CANCEL')
-    cancel.reply(responseTo(cancel, '200 OK'))
+    cancel.answer('200 OK')
     const acks: string[] = []
     for (let n = 0; n < 2; n++) {
-      invite.reply(responseTo(invite, '487 Request Terminated'))
+      invite.answer('487 Request Terminated')
       acks.push((await peer.next('ACK')).text)
     }
     assert.is(acks[1], acks[0])
@@ -184,10 +162,7 @@ repeatTest(
   async calls => {
     const trunk = await rawTrunk(calls)
     const { peer, prefix, connectionId } = trunk
-    const queue = await product.ok('POST', '/queues', { name: 'Nobody', overflow: { when_no_agents: false } })
-    const target = { type: 'queue', id: queue.id }
-    const match = { to: `${prefix}13`, connection_id: connectionId }
-    const { id: routeId } = await product.ok('POST', '/inbound_routes', { match, target, answer: 'when_answered' })
+    await calls.route(`${prefix}13`, await calls.emptyQueue(), { answer: 'when_answered' })
     const invite = inviteOf(calls, trunk, ['Require: 100rel']).replace('sip:1002@', `sip:${prefix}13@`)
     peer.send(invite, product.sip.port)
     const ringing = await again(peer, '180')
@@ -208,7 +183,6 @@ repeatTest(
     const refused = await again(peer, '487')
     refused.reply(hop('ACK').replace(/^To: .*$/m, `To: ${field(refused.text, 'to')}`))
     assert.is((await calls.endOf(id)).status, 'cancelled')
-    await product.ok('DELETE', `/inbound_routes/${routeId}`)
   },
 )
 

@@ -5,13 +5,11 @@ import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
 import { until } from '../../calls-world.ts'
+import { ALL, isKept, kept } from './kept.ts'
 
 const test = suite('control/calls/capture/consent-changed')
 const LIMIT = { timeoutMs: 60_000 }
-/** What is polled costs three requests each time. */
-const POLL_MS = 10
 const KEPT = { record: true, transcribe: true, streams: [{ url: 'ws://127.0.0.1:9/waits' }] }
-const ALL = { recording: 'recording', transcript: 'running', streams: ['streaming'] }
 
 let world: LiveWorld
 let calls = 0
@@ -28,9 +26,7 @@ async function called(number: string) {
   const { media } = world
   const phone = phoneOf(++calls)
   const legId = `part_waits${calls}`
-  media.dialIn(legId, number, phone)
-  const { room } = await media.command('leg.answer', legId)
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', legId, number, phone)
   return { legId, phone, callId: room.roomId, room }
 }
 
@@ -41,28 +37,10 @@ const consents = async (phone: string): Promise<string> => {
   return body.id
 }
 
-async function kept(callId: string) {
-  const { body: streams } = await world.ask(`GET /v1/calls/${callId}/streams`)
-  return {
-    recording: (await world.ask(`GET /v1/calls/${callId}/recording`)).body.status ?? null,
-    transcript: (await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status ?? null,
-    streams: streams.data.map(({ status }: { status: string }) => status),
-  }
-}
-
-async function isKept(callId: string, expected: object, why?: string): Promise<void> {
-  for (const deadline = Date.now() + 5000; ; ) {
-    const found = await kept(callId)
-    if (JSON.stringify(found) === JSON.stringify(expected)) return
-    if (Date.now() > deadline) assert.equal(found, expected, why)
-    await sleep(POLL_MS)
-  }
-}
-
 async function isGone(found: () => Promise<object | undefined>): Promise<void> {
   for (const deadline = Date.now() + 10_000; (await found()) !== undefined; ) {
     assert.ok(Date.now() < deadline, 'it stays')
-    await sleep(POLL_MS)
+    await sleep(10)
   }
 }
 
@@ -100,12 +78,12 @@ test(
     for (const [whose, run] of Object.entries(begin)) {
       const { callId, legId, phone, room } = await run()
       assert.equal(room.capture, { recordingId: null, transcript: null }, whose)
-      await isKept(callId, NONE, whose)
+      await isKept(world, callId, NONE, whose)
       await consents(phoneOf(999))
       await world.media.committed()
-      await isKept(callId, NONE, `${whose}: another one's consent`)
+      await isKept(world, callId, NONE, `${whose}: another one's consent`)
       const consent = await consents(phone)
-      await isKept(callId, ALL, whose)
+      await isKept(world, callId, ALL, whose)
       await until(() => world.media.sent('recording.start').some(({ recordingId }) => recordingId === callId))
       await until(() => world.media.sent('transcript.start').some(({ transcriptId }) => transcriptId === callId))
       assert.equal(stopped(callId), [false, false])
@@ -157,7 +135,7 @@ for (const [noun, start, isRunning] of [
       if (noun !== 'streams') assert.equal([answer.status, answer.body.error?.details.reason], [409, 'not_running'])
       await media.until(() => !isRunning(callId))
       await media.committed()
-      const left = await kept(callId)
+      const left = await kept(world, callId)
       assert.equal(left, {
         recording: noun === 'recording' ? 'failed' : null,
         transcript: noun === 'transcript' ? 'failed' : null,
@@ -196,7 +174,7 @@ test(
       world.store.db.selectFrom('capture_changes').selectAll().where('call_id', '=', callId).executeTakeFirst(),
     )
     await media.committed()
-    assert.is((await kept(callId)).recording, 'ready')
+    assert.is((await kept(world, callId)).recording, 'ready')
     media.hangUp(legId)
     await media.committed()
   },
@@ -211,9 +189,9 @@ test(
     await world.media.command('leg.collect', legId)
     world.media.emit('leg.collected', { legId, collectId: 'consent', digits: '2', ended: 'timeout', utterance: null })
     await world.media.committed()
-    await isKept(callId, { recording: null, transcript: 'failed', streams: ['stopped'] })
+    await isKept(world, callId, { recording: null, transcript: 'failed', streams: ['stopped'] })
     await consents(phone)
-    await isKept(callId, { ...ALL, streams: ['streaming', 'stopped'] })
+    await isKept(world, callId, { ...ALL, streams: ['streaming', 'stopped'] })
     world.media.hangUp(legId)
     await world.media.committed()
   },
@@ -229,7 +207,7 @@ test(
     await consents(phone)
     world.media.emit('leg.collected', { legId, collectId: 'consent', digits: '', ended: 'timeout', utterance: null })
     await world.media.committed()
-    await isKept(callId, ALL)
+    await isKept(world, callId, ALL)
     world.media.hangUp(legId)
     await world.media.committed()
   },
@@ -243,7 +221,7 @@ test(
     const { legId, phone, callId } = await called('5')
     const { store } = world
     await consents(phone)
-    await isKept(callId, ALL)
+    await isKept(world, callId, ALL)
     const call = await store.db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirstOrThrow()
     const tenant = { organisationId: call.organisation_id, livemode: call.livemode === 1 }
     const left = () =>

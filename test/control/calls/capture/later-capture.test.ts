@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeFlow, makeLiveWorld } from '../../assistants/live-world.ts'
 import { until } from '../../calls-world.ts'
+import { ALL, isKept } from './kept.ts'
 
 const test = suite('control/calls/capture/later-capture')
 const LIMIT = { timeoutMs: 60_000 }
@@ -19,9 +20,7 @@ test.after(() => world.close())
 async function called(number = '1') {
   const { media } = world
   const legId = `part_later${++calls}`
-  media.dialIn(legId, number)
-  const { room } = await media.command('leg.answer', legId)
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', legId, number)
   assert.equal(room.capture, { recordingId: null, transcript: null })
   return { legId, callId: room.roomId }
 }
@@ -31,27 +30,7 @@ const transfer = async (callId: string, target: object) => {
   assert.is(status, 200, text)
 }
 
-/** What is kept of a call, by its rows. */
-async function kept(callId: string) {
-  const { body: streams } = await world.ask(`GET /v1/calls/${callId}/streams`)
-  return {
-    recording: (await world.ask(`GET /v1/calls/${callId}/recording`)).body.status ?? null,
-    transcript: (await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status ?? null,
-    streams: streams.data.map(({ status }: { status: string }) => status),
-  }
-}
-
-/** What is begun follows the commit that decides so: it is looked at until it is there. */
-async function isKept(callId: string, expected: object, why?: string): Promise<void> {
-  for (const deadline = Date.now() + 5000; ; ) {
-    const found = await kept(callId)
-    if (JSON.stringify(found) === JSON.stringify(expected)) return
-    if (Date.now() > deadline) assert.equal(found, expected, why)
-  }
-}
-
 const NOTHING = { recording: null, transcript: null, streams: [] as string[] }
-const ALL = { recording: 'recording', transcript: 'running', streams: ['streaming'] }
 
 /** What media was told to begin. */
 const begun = (callId: string) => ({
@@ -76,18 +55,18 @@ test(
     await world.ask(`PATCH /v1/flows/${flow}`, KEPT)
     for (const target of [{ queue_id: queue }, { assistant_id: assistant }, { flow_id: flow }]) {
       const { legId, callId } = await called()
-      await isKept(callId, NOTHING)
+      await isKept(world, callId, NOTHING)
       await transfer(callId, target)
       await until(() => begun(callId).streams > 0 && begun(callId).transcripts > 0)
       await world.media.committed()
-      await isKept(callId, ALL)
+      await isKept(world, callId, ALL)
       assert.equal(begun(callId), { recordings: 1, transcripts: 1, streams: 1 })
       assert.equal(question(legId), [], 'nothing is to be said')
       // To the same again: it is kept already.
       await transfer(callId, target)
       await transfer(callId, { queue_id: queue })
       await waiting(legId)
-      await isKept(callId, ALL)
+      await isKept(world, callId, ALL)
       assert.equal(begun(callId).streams, 1)
       world.media.hangUp(legId)
       await world.media.committed()
@@ -115,7 +94,7 @@ test(
       await transfer(call.id, { queue_id: queue })
       await waiting(legId)
       await media.committed()
-      await isKept(call.id, expected, JSON.stringify(said))
+      await isKept(world, call.id, expected, JSON.stringify(said))
       media.hangUp(legId)
       await media.committed()
     }
@@ -123,7 +102,7 @@ test(
     const { legId, callId } = await called('2')
     await transfer(callId, { queue_id: queue })
     await waiting(legId)
-    await isKept(callId, ALL)
+    await isKept(world, callId, ALL)
     media.hangUp(legId)
   },
   LIMIT,
@@ -153,7 +132,7 @@ test(
     media.press(legId, '', 'timeout')
     await waiting(legId)
     await media.committed()
-    await isKept(callId, ALL)
+    await isKept(world, callId, ALL)
     await transfer(callId, { queue_id: other })
     await until(() => begun(callId).streams === 2)
     assert.is(question(legId).length, 1)
@@ -174,12 +153,12 @@ test(
     // The process that asked dies: another gets the answer.
     await world.restart()
     assert.equal(begun(first.callId), { recordings: 0, transcripts: 0, streams: 0 })
-    await isKept(first.callId, { ...NOTHING, streams: ['connecting'] })
+    await isKept(world, first.callId, { ...NOTHING, streams: ['connecting'] })
     media.press(first.legId, '1')
     await waiting(first.legId)
     await until(() => begun(first.callId).streams === 1)
     await media.committed()
-    await isKept(first.callId, ALL)
+    await isKept(world, first.callId, ALL)
     media.hangUp(first.legId)
 
     const second = await called()
@@ -188,7 +167,7 @@ test(
     media.press(second.legId, '2')
     await waiting(second.legId)
     const unkept = { ...NOTHING, streams: ['stopped'] }
-    await isKept(second.callId, unkept)
+    await isKept(world, second.callId, unkept)
     await transfer(second.callId, { queue_id: queue })
     const { body: events } = await world.ask('GET /v1/events?type=queue.call.joined&limit=100')
     const joined = events.data.filter((event: { data: { object: { call_id: string } } }) => {
@@ -196,7 +175,7 @@ test(
     })
     assert.is(joined.length, 2)
     assert.is(question(second.legId).length, 1)
-    await isKept(second.callId, unkept)
+    await isKept(world, second.callId, unkept)
     media.hangUp(second.legId)
 
     await world.ask(`PATCH /v1/queues/${queue}`, { recording_consent: { key: '1', otherwise: 'hang_up' } })
@@ -219,7 +198,7 @@ test(
     const silent = await called('300')
     await until(() => begun(silent.callId).streams > 0 && begun(silent.callId).transcripts > 0)
     await media.committed()
-    await isKept(silent.callId, ALL)
+    await isKept(world, silent.callId, ALL)
     assert.equal(question(silent.legId), [])
     media.hangUp(silent.legId)
     await media.committed()
@@ -239,7 +218,7 @@ test(
     media.press(told.legId, '', 'timeout')
     await until(greeted)
     await media.committed()
-    await isKept(told.callId, ALL)
+    await isKept(world, told.callId, ALL)
     const { body: run } = await world.ask(`GET /v1/calls/${told.callId}/flow_run`)
     assert.equal([run.status, run.assistant_id], ['running', assistant])
     media.hangUp(told.legId)

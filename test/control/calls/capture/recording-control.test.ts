@@ -7,9 +7,7 @@ const test = suite('control/calls/capture/recording-control')
 /** A call that is answered; resolves with its ID. */
 async function answeredCall({ media, make }: LiveWorld): Promise<string> {
   await make('/inbound_routes', { match: { to: '1' }, target: { type: 'echo' } })
-  media.dialIn('part_recorded', '1')
-  const { room } = await media.command('leg.answer', 'part_recorded')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', 'part_recorded', '1')
   return room.roomId
 }
 

@@ -6,9 +6,7 @@ const test = suite('control/calls/capture/stream-routes')
 const URL = 'wss://receiver.test/audio'
 
 async function echoCall(world: CallsWorld): Promise<string> {
-  world.media.dialIn('part_1', '1002')
-  const { room } = await world.media.command('leg.answer', 'part_1')
-  await world.media.committed()
+  const { room } = await world.media.dialInUntil('leg.answer', 'part_1', '1002')
   return room.roomId
 }
 

@@ -18,9 +18,7 @@ test.after(() => world.close())
 async function called(number = '1') {
   const { media } = world
   const legId = `part_written${++calls}`
-  media.dialIn(legId, number)
-  const { room } = await media.command('leg.answer', legId)
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', legId, number)
   return { legId, callId: room.roomId, path: `/v1/calls/${room.roomId}/transcript` }
 }
 

@@ -40,9 +40,7 @@ test('an event that changes nothing is taken without a write: the place in the o
     const kept = store.db.selectFrom('settings').select('value').where('name', 'like', 'media_position:%')
     return JSON.parse((await kept.executeTakeFirstOrThrow()).value).lastSeq
   }
-  media.dialIn('part_1', '1002')
-  const { playId } = await media.command('leg.play', 'part_1')
-  await media.committed()
+  const { playId } = await media.dialInUntil('leg.play', 'part_1', '1002')
   const before = await place()
   media.emit('play.started', { legId: 'part_1', playId, clockMs: 20 })
   await media.committed()
@@ -144,9 +142,7 @@ test('the first who joins opens the session, the others join it, and it ends whe
 test('who joins while the session closes opens a new one', async () => {
   const world = await makeCallsWorld()
   const { media, store } = world
-  media.dialIn('part_1', '1001')
-  const first = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const first = await media.dialInUntil('leg.move', 'part_1', '1001')
   // The room is gone, and the event that says so comes after the newcomer's.
   media.rooms.delete(first.room.roomId)
   media.dialIn('part_2', '1001')
@@ -419,9 +415,7 @@ test('a party of which no audio comes is told of while its call runs, and counte
   const { control, media } = world
   const registry = new Registry()
   new CallMetrics(registry, () => ({ wallMs: 0, steadyMs: 0 })).watch(world.store)
-  media.dialIn('part_1', '1002')
-  const { room } = await media.command('leg.answer', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', 'part_1', '1002')
   media.emit('leg.one_way', { legId: 'part_1', packetsReceived: 0, packetsSent: 250 })
   await media.committed()
   assert.is((await control.ask(`GET /v1/calls/${room.roomId}`)).body.status, 'in_progress')
@@ -452,9 +446,7 @@ test('a party that becomes hard to understand is told of with its figures, and c
   const { control, media } = world
   const registry = new Registry()
   new CallMetrics(registry, () => ({ wallMs: 0, steadyMs: 0 })).watch(world.store)
-  media.dialIn('part_1', '1002')
-  const { room } = await media.command('leg.answer', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', 'part_1', '1002')
   for (const isPoor of [true, false]) {
     media.emit('leg.quality', { legId: 'part_1', isPoor, quality: { ...QUALITY, mos: isPoor ? 3.2 : 3.9 } })
     await media.committed()
@@ -483,9 +475,7 @@ test('a party that becomes hard to understand is told of with its figures, and c
 test('a party that turns out to be a fax machine is told of', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
-  media.dialIn('part_1', '1002')
-  const { room } = await media.command('leg.answer', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', 'part_1', '1002')
   media.emit('leg.fax_tone', { legId: 'part_1', tone: 'cng' })
   await media.committed()
   const { body } = await control.ask('GET /v1/events?type=call.fax.detected')

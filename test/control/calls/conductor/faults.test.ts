@@ -91,9 +91,7 @@ test('an event that throws each time is set aside and ends its call; the events 
 test('a call whose way on throws is hung up; others are seated', async () => {
   const world = await makeCallsWorld()
   const { media, store, pinRoom } = world
-  media.dialIn('part_1', '1000')
-  await media.command('leg.collect', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.collect', 'part_1', '1000')
   await store.db.updateTable('conference_rooms').set({ settings: 'no JSON' }).where('id', '=', pinRoom).execute()
   media.press('part_1', '1234')
   media.dialIn('part_2', '1001')

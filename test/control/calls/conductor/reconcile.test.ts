@@ -109,9 +109,7 @@ test('an event that is delivered twice is told once', async () => {
 test('while control is dead events wait, and the API tells the truth as soon as it is back', async () => {
   const world = await makeCallsWorld()
   const { media } = world
-  media.dialIn('part_1', '1002')
-  await media.command('leg.play', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.play', 'part_1', '1002')
   await world.control.stop()
   media.hangUp('part_1')
   await restart(world)
@@ -124,9 +122,7 @@ test('while control is dead events wait, and the API tells the truth as soon as 
 test('a wrong PIN that was pressed while control was dead is asked for again once, not twice', async () => {
   const world = await makeCallsWorld()
   const { media } = world
-  media.dialIn('part_1', '1000')
-  await media.command('leg.collect', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.collect', 'part_1', '1000')
   await world.control.stop()
   media.press('part_1', '1111')
   await restart(world)
@@ -139,9 +135,7 @@ test('a recording that the next media process finds on the disk is ready once th
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { record: true } })
-  media.dialIn('part_1', '1001')
-  const { roomId: recordingId } = (await media.command('leg.move', 'part_1')).room
-  await media.committed()
+  const { roomId: recordingId } = (await media.dialInUntil('leg.move', 'part_1', '1001')).room
   await media.die('boot-2')
   await until(() => control.client.state !== 'ready')
   media.recordings.add(recordingId)
@@ -164,9 +158,7 @@ test('when media has died, its calls, sessions, streams, pauses and recordings e
   const { media, control, openRoom } = world
   await control.ask('PATCH /v1/organisation', { pci: { enabled: true } })
   await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { record: true } })
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   const own = media.sent('leg.answer')[0]!.room.roomId
   const stream = await control.ask(`POST /v1/calls/${own}/streams`, { url: 'wss://receiver.test/' })
   assert.is(stream.status, 201)
@@ -206,9 +198,7 @@ test('when media has died, its calls, sessions, streams, pauses and recordings e
 test('a call and a session that media takes along last as long as the clock says that nobody sets', async () => {
   const world = await makeCallsWorld()
   const { media, control, clock } = world
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   const own = media.sent('leg.answer')[0]!.room.roomId
   clock.advance(5000)
   clock.set(-3_600_000)
@@ -226,9 +216,7 @@ test('a call and a session that media takes along last as long as the clock says
 test('a call that media does not know any more ends as internal_error', async () => {
   const world = await makeCallsWorld()
   const { media } = world
-  media.dialIn('part_1', '1002')
-  await media.command('leg.play', 'part_1')
-  await media.committed()
+  await media.dialInUntil('leg.play', 'part_1', '1002')
   media.legs.clear()
   await restart(world)
   const { body } = await world.control.ask('GET /v1/calls')

@@ -32,9 +32,7 @@ test('a call is placed with the audio that was asked for, and the participant sh
 test('a participant is changed while the call runs: what is not sent stays, null goes by the room again; 409 once it has left', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
-  media.dialIn('part_1', '1002')
-  const { room } = await media.command('leg.answer', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.answer', 'part_1', '1002')
   const change = (audio?: object) =>
     control.ask(`PATCH /v1/calls/${room.roomId}/participants/part_1`, audio === undefined ? {} : { audio })
   await change({ auto_gain: true, gain_db: -3 })
@@ -55,9 +53,7 @@ test('a participant is changed while the call runs: what is not sent stays, null
 test("who speaks, and how loud, is shown as media says at this moment, of a call's participants and of a room's", async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   media.legs.get('part_1')!.voice = { isSpeaking: true, levelDbov: -24 }
   for (const path of [`/v1/conference_rooms/${openRoom}/participants`, `/v1/calls/${room.roomId}/participants`]) {
     const [participant] = (await control.ask(`GET ${path}`)).body.data
@@ -92,9 +88,7 @@ test("a room's settings go with all who come into it, and a participant of it is
 test('who begins and ends to speak, and the active speaker, are events; the room shows the active speaker', async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world
-  media.dialIn('part_1', '1001')
-  const { room } = await media.command('leg.move', 'part_1')
-  await media.committed()
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
   media.emit('leg.speaking', { legId: 'part_1', isSpeaking: true })
   media.emit('room.active_speaker', { roomId: room.roomId, legId: 'part_1' })
   await media.committed()

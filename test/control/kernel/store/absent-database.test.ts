@@ -80,9 +80,7 @@ if (testEngine !== 'postgres') {
       const { id = '' } = (await store.db.selectFrom('calls').select('id').executeTakeFirst()) ?? {}
       assert.is((await control.ask(`GET /v1/calls/${id}`)).status, 200)
       await control.running.refresh()
-      media.dialIn('part_5', '1002')
-      await media.command('leg.answer', 'part_5')
-      await media.committed()
+      await media.dialInUntil('leg.answer', 'part_5', '1002')
       const fresh = media.sent('leg.answer').find(({ legId }) => legId === 'part_5')!.room.roomId
       await wire.cut()
       const { status, body, headers } = await control.ask(`GET /v1/calls/${id}`)
