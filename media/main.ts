@@ -232,7 +232,6 @@ const switchboard = new Switchboard({
     legs: () => legCount(),
   },
 })
-setInterval(() => switchboard.lookAtClocks(), LOOK_MS).unref()
 const traces = new TraceDesk({ trace, lines: switchboard.lines })
 const { open: openUdp, problem: udpProblem } = await chooseDoors(config.rtpSockets)
 if (udpProblem !== null) log.info({ problem: udpProblem }, "SIP's UDP sockets are Node's")
@@ -302,6 +301,8 @@ const doors = new BrowserServer({
 })
 browsers.attach(doors)
 const legCount = (): number => switchboard.lines.size + browsers.lines.size
+// Not before all that it asks is there: on a busy machine what was awaited above takes longer than this.
+setInterval(() => switchboard.lookAtClocks(), LOOK_MS).unref()
 const commands = new CommandTable({
   switchboard,
   browsers,

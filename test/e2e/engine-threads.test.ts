@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
@@ -8,6 +10,7 @@ import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { readWav } from '../../codecs/wav.ts'
+import { partialDir } from '../../media/recordings/recording-manifest.ts'
 import { suite } from '../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom } from './scene.ts'
 
@@ -15,16 +18,47 @@ const test = suite('e2e/engine-threads')
 const LIMIT = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 const MORTAL = fileURLToPath(new URL('mortal-threads.cjs', import.meta.url))
+const SLOW_LOAD = fileURLToPath(new URL('slow-load.cjs', import.meta.url))
 const TONE_HZ = 440
 const OTHER_HZ = 1000
 /** Placed one after the other, the calls are on both threads, since each goes to the less loaded one. */
 const CALLS = 6
 
+const optionsOf = (...more: string[]): string => [process.env.TANDEM_TEST_NODE_OPTIONS ?? '', ...more].join(' ')
+
 let product: Product
+let small: Product | undefined
+let mortal: Product | undefined
 test.before(async () => {
   product = await Product.start({ env: { TANDEM_ENGINE_THREADS: '2' } })
 })
-test.after(() => curtain(product))
+test.after(async () => {
+  await curtain(product)
+  for (const one of [small, mortal]) await one?.stop()
+})
+
+/** Two threads, each with two ports, a pair of which is for one leg. */
+async function smallOne(): Promise<Product> {
+  const first = 9000 + 8 * randomInt(0, 100)
+  const env = { TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: `${first}-${first + 7}` }
+  small ??= await Product.start({ env: { ...env, NODE_OPTIONS: optionsOf(`--require=${SLOW_LOAD}`) } })
+  return small
+}
+
+/** Its threads die by `mortal-threads.cjs`, and soon if they keep much. Each of the two has four ports for legs. */
+async function mortalOne(): Promise<Product> {
+  const first = 9800 + 16 * randomInt(0, 12)
+  const NODE_OPTIONS = optionsOf('--max-old-space-size=200', `--require=${MORTAL}`)
+  const env = { NODE_OPTIONS, TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: `${first}-${first + 15}` }
+  mortal ??= await Product.start({ env })
+  return mortal
+}
+
+/** Hangs up all phones, for the next test. */
+async function leaveAll(of: Product): Promise<void> {
+  await Phone.closeAll()
+  await of.until('its calls are over', async () => ((await legsOf(of)).some(legs => legs > 0) ? null : true))
+}
 
 /** Places unrelated calls with this API key, and leads them into one room. @returns how many of the others hear the first one */
 async function meetInRoom(key: string): Promise<number> {
@@ -85,12 +119,15 @@ test(
 )
 
 test(
+  'a media process that takes seconds to load becomes ready all the same',
+  async () => assert.is((await fetch(`${(await smallOne()).baseUrl}/readyz`)).status, 200),
+  LIMIT,
+)
+
+test(
   'a caller for whom the thread of its room has no port left is taken by another thread, and hears the room',
   async () => {
-    // Each of the two has two ports, a pair of which is for one leg.
-    const first = 9000 + 8 * randomInt(0, 100)
-    const ports = `${first}-${first + 7}`
-    const small = await Product.start({ env: { TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: ports } })
+    const small = await smallOne()
     const phones = await Promise.all(Array.from({ length: 5 }, (_, i) => Phone.open(`few${i}`)))
     const [one, second, third, fourth, fifth] = phones as [Phone, Phone, Phone, Phone, Phone]
     const said = await one.call('1001', small.sip)
@@ -103,8 +140,7 @@ test(
     }
     assert.ok(level > HEARD_DBOV, `${level} dBov`)
     assert.is((await (await fifth.dial('1001', small.sip)).outcome).status, 503)
-    await Promise.all(phones.map(phone => phone.close()))
-    await small.stop()
+    await leaveAll(small)
   },
   LIMIT,
 )
@@ -112,11 +148,8 @@ test(
 test(
   'a caller who hangs up first: `call.ended` has the figures also of a leg on the other engine thread',
   async () => {
-    // Each of the two has two ports, a pair of which is for one leg: one thread is full when the caller is sent on.
-    const first = 9000 + 8 * randomInt(0, 100)
-    const small = await Product.start({
-      env: { TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: `${first}-${first + 7}` },
-    })
+    // One thread is full when the caller is sent on.
+    const small = await smallOne()
     const phones = await Promise.all(['gone', 'stays', 'beside', 'hasty', 'outside'].map(name => Phone.open(name)))
     const [gone, stays, beside, hasty, outside] = phones as [Phone, Phone, Phone, Phone, Phone]
     const [host = '', port = ''] = outside.uri.replace(/^sip:[^@]*@/, '').split(':')
@@ -129,9 +162,7 @@ test(
     const call = await hasty.call('4001', small.sip)
     const { id } = await callFrom(small, 'hasty')
     await goes.hangup()
-    await small.until('its leg is over', async () =>
-      (await legsOf(small)).reduce((a, b) => a + b) === 3 ? true : null,
-    )
+    await small.until('its leg is over', async () => (sum(await legsOf(small)) === 3 ? true : null))
     const threads = await legsOf(small)
     await small.ok('POST', `/calls/${id}/transfer`, { type: 'blind', to: '+14155550143' })
     const answering = await outside.next()
@@ -154,8 +185,7 @@ test(
     assert.is(quality.length, 2)
     assert.equal(idsOf(ended.data.object.quality), idsOf(quality))
     for (const { packets_received: received } of ended.data.object.quality) assert.ok(received > 20, `${received}`)
-    await Phone.closeAll()
-    await small.stop()
+    await leaveAll(small)
   },
   LIMIT,
 )
@@ -169,8 +199,12 @@ async function legsOf(mortal: Product): Promise<number[]> {
   return [...text.matchAll(/^tandem_media_thread_legs\{thread="\d+"\} (\d+)$/gm)].map(([, legs]) => Number(legs))
 }
 
+const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0)
+
 /** Two phones in a recorded room of this thread, the first of which says this tone. */
 async function pairOn(thread: number, mortal: Product, hz: number) {
+  const all = sum(await legsOf(mortal))
+  const elsewhere: Phone[] = []
   for (let attempt = 0; attempt < 4; attempt++) {
     const before = await legsOf(mortal)
     const room = await newRoom(mortal, {}, { record: true })
@@ -186,9 +220,13 @@ async function pairOn(thread: number, mortal: Product, hz: number) {
     const { id: sessionId } = (await mortal.all('/calls')).find(
       ({ kind, room_id }) => kind === 'conference' && room_id === room.roomId,
     )!
-    if ((await legsOf(mortal))[thread]! - before[thread]! === 2)
+    if ((await legsOf(mortal))[thread]! - before[thread]! === 2) {
+      await Promise.all(elsewhere.map(phone => phone.close()))
+      await mortal.until('the others have left', async () => (sum(await legsOf(mortal)) === all + 2 ? true : null))
       return { said, heard, callIds, sessionId: sessionId as string }
-    await Promise.all(phones.map(phone => phone.close()))
+    }
+    // These stay until the other thread is full: then the next room is on this one.
+    elsewhere.push(...phones)
   }
   throw new Error(`no room is on thread ${thread}`)
 }
@@ -196,15 +234,14 @@ async function pairOn(thread: number, mortal: Product, hz: number) {
 test(
   'an engine thread that dies ends its own calls, whose recordings are kept; those of others go on, and the next calls get its ports',
   async () => {
-    // Each of the two has four ports for legs.
-    const first = 9800 + 16 * randomInt(0, 12)
-    const NODE_OPTIONS = `${process.env.TANDEM_TEST_NODE_OPTIONS ?? ''} --require=${MORTAL}`
-    const mortal = await Product.start({
-      env: { NODE_OPTIONS, TANDEM_ENGINE_THREADS: '2', TANDEM_RTP_PORTS: `${first}-${first + 15}` },
-    })
+    const mortal = await mortalOne()
     const { media } = mortal.pids
     const theirs = await pairOn(0, mortal, TONE_HZ)
     const others = await pairOn(1, mortal, OTHER_HZ)
+    const begun = partialDir(mortal.dataDir, theirs.sessionId)
+    await mortal.until('half a second of it is on disk', async () =>
+      sum(readdirSync(begun).map(name => statSync(join(begun, name)).size)) > 16_000 ? true : null,
+    )
     process.kill(media, 'SIGUSR2')
     await Promise.all([theirs.said.ended, theirs.heard.ended, hears(others.heard, OTHER_HZ)])
     for (const id of theirs.callIds) assert.is((await endedCall(mortal, id)).ended_reason, 'media_failed')
@@ -225,7 +262,7 @@ test(
 
     const next = await pairOn(0, mortal, TONE_HZ)
     const full = await newRoom(mortal)
-    for (let left = 8 - (await legsOf(mortal)).reduce((sum, legs) => sum + legs, 0); left > 0; left--) {
+    for (let left = 8 - sum(await legsOf(mortal)); left > 0; left--) {
       await (await Phone.open(`last-${left}`)).call(full.number, mortal.sip)
     }
     assert.equal(await legsOf(mortal), [4, 4])
@@ -234,8 +271,7 @@ test(
     assert.is((await mortal.ok('GET', `/calls/${others.sessionId}/recording`)).status, 'recording')
     await hears(others.heard, OTHER_HZ)
     assert.is(mortal.pids.media, media)
-    await Phone.closeAll()
-    await mortal.stop()
+    await leaveAll(mortal)
   },
   LIMIT,
 )
@@ -243,8 +279,7 @@ test(
 test(
   'so does one with an exception that nobody catches, and one that has no memory left',
   async () => {
-    const NODE_OPTIONS = `${process.env.TANDEM_TEST_NODE_OPTIONS ?? ''} --max-old-space-size=200 --require=${MORTAL}`
-    const mortal = await Product.start({ env: { NODE_OPTIONS, TANDEM_ENGINE_THREADS: '2' } })
+    const mortal = await mortalOne()
     const { media } = mortal.pids
     for (const signal of ['SIGURG', 'SIGWINCH'] as const) {
       const pair = await pairOn(0, mortal, TONE_HZ)
@@ -253,8 +288,7 @@ test(
       await mortal.until('its calls are over', async () => ((await legsOf(mortal))[0] === 0 ? true : null))
     }
     assert.is(mortal.pids.media, media)
-    await Phone.closeAll()
-    await mortal.stop()
+    await leaveAll(mortal)
   },
   LIMIT,
 )
