@@ -14,6 +14,14 @@ const digest = (more: string): string => `Digest realm="carrier", qop="auth", al
 const authorization = (request: Raw): string => field(request.text, 'authorization')
 const cseqOf = (request: Raw): number => Number.parseInt(field(request.text, 'cseq'), 10)
 
+/** What is sent after a request that we have refused, and that may have come again meanwhile. */
+async function after(carrier: RawPeer, refused: Raw): Promise<Raw> {
+  for (;;) {
+    const next = await carrier.next(refused.what)
+    if (cseqOf(next) !== cseqOf(refused)) return next
+  }
+}
+
 /** Whether an Authorization was made with the password (RFC 7616 §3.4). */
 function isRight(request: Raw, name = 'authorization'): boolean {
   const given = field(request.text, name)
@@ -50,13 +58,13 @@ test('a BYE is answered a proxy, a far end, and a nonce that is too old (RFC 326
   const first = await carrier.takes('BYE', '407 Proxy Authentication Required', [
     `Proxy-Authenticate: ${digest('nonce="n1"')}`,
   ])
-  const second = await carrier.next('BYE')
+  const second = await after(carrier, first)
   assert.ok(isRight(second, 'proxy-authorization'))
   second.answer('401 Unauthorized', [`WWW-Authenticate: ${digest('nonce="n2"')}`])
-  const third = await carrier.next('BYE')
+  const third = await after(carrier, second)
   assert.ok(isRight(third) && isRight(third, 'proxy-authorization'))
   third.answer('401 Unauthorized', [`WWW-Authenticate: ${digest('nonce="n3", stale=true')}`])
-  const fourth = await carrier.next('BYE')
+  const fourth = await after(carrier, third)
   assert.ok(isRight(fourth) && isRight(fourth, 'proxy-authorization'))
   assert.match(authorization(fourth), 'nonce="n3"')
   fourth.answer('200 OK')
@@ -76,10 +84,10 @@ test('a hold is answered a challenge and a nonce that is too old; a wrong passwo
   await product.ok('POST', `/calls/${id}/hold`)
   const first = await carrier.next('INVITE')
   challenge(first, 'nonce="n1"')
-  const second = await carrier.next('INVITE')
+  const second = await after(carrier, first)
   assert.ok(isRight(second))
   challenge(second, 'nonce="n2", stale=true')
-  const third = await carrier.next('INVITE')
+  const third = await after(carrier, second)
   assert.ok(isRight(third))
   assert.match(authorization(third), 'nonce="n2"')
   third.answer('200 OK', contact(carrier), audioAt(6000))
@@ -90,7 +98,7 @@ test('a hold is answered a challenge and a nonce that is too old; a wrong passwo
   await product.ok('POST', `/calls/${id}/unhold`)
   const fourth = await carrier.next('INVITE')
   challenge(fourth, 'nonce="n4"')
-  const fifth = await carrier.next('INVITE')
+  const fifth = await after(carrier, fourth)
   challenge(fifth, 'nonce="n5"')
   await carrier.next('ACK')
   await product.ok('POST', `/calls/${id}/hangup`)
@@ -119,7 +127,7 @@ test('a call that has come from our registrar is hung up with the password where
   await hangUpLatest()
   const bye = await carrier.next('BYE')
   challenge(bye, 'nonce="n1"')
-  const again = await carrier.next('BYE')
+  const again = await after(carrier, bye)
   assert.ok(isRight(again))
   again.answer('200 OK')
 })
@@ -146,14 +154,15 @@ test('a call that a trunk has made is hung up with the password of the connectio
     const bye = await carrier.next('BYE')
     challenge(bye, nonce)
     if (isAnswered) {
-      const again = await carrier.next('BYE')
+      const again = await after(carrier, bye)
       assert.ok(isRight(again))
       again.answer('200 OK')
     } else {
       await calls.endOf(id)
       // A second BYE would arrive before anything that we send to it later.
       await carrier.next('OPTIONS')
-      assert.is(carrier.received.filter(({ what }) => what === 'BYE').length, 1, `${allowed} ${contactHost}`)
+      const byes = carrier.received.filter(({ what }) => what === 'BYE')
+      assert.is(new Set(byes.map(cseqOf)).size, 1, `${allowed} ${contactHost}`)
     }
     await calls.leave()
   }
@@ -169,7 +178,7 @@ for (const algorithm of ['MD5-sess', 'SHA-256-sess', 'SHA-512-256']) {
     const unknown = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA3-512, nonce="n"'
     const last = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=MD5, nonce="n"'
     first.answer('401 Unauthorized', [unknown, asked, last])
-    const second = await carrier.next('INVITE')
+    const second = await after(carrier, first)
     assert.match(authorization(second), `algorithm=${algorithm}`)
     assert.ok(isRight(second))
     second.answer('486 Busy Here')
