@@ -56,5 +56,6 @@ async function ringInLine(db: Db, leg: ParticipantRow, media: CommandPort<'leg.r
   return rows === null ? null : ringCaller(db, rows, media, leg.unanswered === 'early_media')
 }
 
+/** `invalid`: no connection leads there. */
 const reasonOf = ({ failure }: Failure): EndedReason =>
-  failure === 'capacity' ? 'capacity' : failure === 'not_found' ? 'not_found' : 'internal_error'
+  failure === 'invalid' ? 'trunk_error' : failure === 'capacity' || failure === 'not_found' ? failure : 'internal_error'

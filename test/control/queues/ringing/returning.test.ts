@@ -412,6 +412,19 @@ test("past window_end while the agent's phone rings: expired, and the phone stop
   await world.close()
 })
 
+test('without a connection to the person, the attempt has failed for want of one, not by a fault of ours', async () => {
+  const { world, ann, book, row } = await backs()
+  await forTenant(world.store.db, world.tenant).delete('connections').execute()
+  await world.setStatus(ann, 'available')
+  const id = await book()
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  assert.equal([(await row(id)).status, (await row(id)).last_result], ['pending', 'failed'])
+  assert.is((await world.events('call.ended'))[0]!.object.ended_reason, 'trunk_error')
+  await world.close()
+})
+
 test('a callback that is cancelled while it is offered names no call', async () => {
   const { world, ann, book, row } = await backs()
   await world.setStatus(ann, 'available')
