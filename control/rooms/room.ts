@@ -63,7 +63,11 @@ export async function replaceLink(deps: ConferenceRoomDeps, context: Context, id
   const token = newSecret('guest')
   const change = { link_hash: sha256(token), updated: deps.now().toISOString() }
   return context.withRow('conference_rooms', 'conference_room', id, async (trx, row) => {
-    await forTenant(trx, context).change('conference_rooms', id, change)
+    const rooms = forTenant(trx, context)
+    await rooms.change('conference_rooms', id, change)
+    // Who has filled in the previous link's form, and has not connected yet, does not come in any more.
+    const guests = rooms.select('browser_guests').select('id').where('room_id', '=', id)
+    await rooms.delete('client_tokens').where('used_at', 'is', null).where('id', 'in', guests).execute()
     return { ...(await toObject(trx, context, { ...row, ...change })), join_url: joinUrl(deps, token) }
   })
 }

@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
+import { clientTokenKey, useClientToken, verifyClientToken } from '../../../control/browsers/client-token.ts'
+import { isProblem } from '../../../control/http/errors.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'
-import { makeWholeApp, type WholeApp } from '../whole-app.ts'
+import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/browsers/guests')
 
@@ -51,6 +53,30 @@ test('creating a new guest link invalidates the previous one at once', async () 
   assert.is((await enter(app, join_url))[0], 404)
   assert.is((await app.live(`GET ${new URL(join_url).pathname}`)).status, 404)
   assert.equal(await enter(app, next), [201, null])
+  await app.close()
+})
+
+test('who has filled in the form of the previous link, and has not connected yet, does not come in any more', async () => {
+  const app = await makeWholeApp()
+  const { store, clock } = app
+  const { id, join_url } = (await app.live('POST /v1/conference_rooms', { name: 'Board' })).body
+  const key = await clientTokenKey(store, VAULT)
+  const come = async (link: string, between?: () => Promise<unknown>): Promise<string | null> => {
+    const { client_token: token } = (await app.live(`POST ${new URL(link).pathname}`, { name: 'Eve' })).body
+    await between?.()
+    const claims = await verifyClientToken(key, { token, origin: null, use: 'call', now: clock.now() })
+    const opened = isProblem(claims)
+      ? claims
+      : await useClientToken(store.db, claims, { origin: null, now: clock.now() })
+    return isProblem(opened) ? opened.problem : null
+  }
+  assert.is(await come(join_url), null)
+  let next = ''
+  const replace = async () => {
+    next = (await app.live(`POST /v1/conference_rooms/${id}/links`)).body.join_url
+  }
+  assert.is(await come(join_url, replace), 'client_token_invalid')
+  assert.is(await come(next), null)
   await app.close()
 })
 
