@@ -5,12 +5,14 @@ import { callTranscriptSchema } from '../calls/programs/transcript-schema.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../flows/step-schema.ts'
 import { missing, problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { nullable } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { flowPosition } from './flow-run.ts'
+
+const api = operations('Calls', 'calls')
 
 /** Maximum number of steps in an answer. Loop limits bound how many a call can have. */
 const MAX_STEPS = 5000
@@ -28,15 +30,12 @@ const flowRunSchema = Type.Object({
 /** What flows and assistants have done in calls. */
 export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault }): Route[] {
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/calls/:id/flow_run',
       id: 'getCallFlowRun',
       summary: 'Retrieve what a flow or an assistant did in a call',
       description:
         'Path, turns and actions, in the form of a simulation of the flow with the same inputs. 404 if neither a flow nor an assistant leads the call.',
-      tag: 'Calls',
-      scope: 'calls:read',
       reply: flowRunSchema,
       handler: async (context, { params: { id } }) => {
         const scoped = forTenant(store.db, context)
@@ -61,29 +60,23 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
         }
       },
     }),
-    route({
-      method: 'GET',
+    operations('Recordings', 'recordings').get({
       path: '/calls/:id/transcript',
       id: 'getCallTranscript',
       summary: "Retrieve a call's transcript",
       description:
         "What each participant said, also while the call runs. 404 if the call is not transcribed. Request a transcript with `transcribe` in `POST /calls`, in the settings of the call's target, or by `POST …/transcript/start`.",
-      tag: 'Recordings',
-      scope: 'recordings:read',
       reply: callTranscriptSchema,
       handler: async (context, { params: { id } }) =>
         (await readTranscript(store.db, context, id)) ??
         problem('resource_missing', `The call has no transcript: ${id}`, { param: 'id' }),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/calls/:id/turns',
       id: 'listCallTurns',
       summary: "List a call's turns",
       description:
         'What a flow or an assistant and its caller said, newest first, with the duration of each turn and the cost of the model.',
-      tag: 'Calls',
-      scope: 'calls:read',
       query: listQuery,
       reply: listOf(callStepSchema),
       handler: async (context, { params: { id }, query }) => {

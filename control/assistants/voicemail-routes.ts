@@ -4,21 +4,19 @@ import { fileOfCallMissing } from '../calls/capture/file-missing.ts'
 import { conflict, missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { recordingAnswer } from '../http/sealed-answer.ts'
 import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toVoicemail, voicemailSchema } from './voicemail-schema.ts'
 
-const common = { tag: 'Recordings', scope: 'recordings:read' } as const
+const api = operations('Recordings', 'recordings')
 
 /** Routes of messages that callers left. */
 export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: string }): Route[] {
   return [
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/voicemails',
       id: 'listVoicemails',
       summary: 'List voicemails',
@@ -31,13 +29,18 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
       },
     }),
     retrieveRoute({
-      ...{ store, table: 'voicemails', object: 'voicemail', path: '/voicemails', area: 'recordings', tag: common.tag },
+      ...{
+        store,
+        table: 'voicemails',
+        object: 'voicemail',
+        path: '/voicemails',
+        area: 'recordings',
+        tag: 'Recordings',
+      },
       reply: voicemailSchema,
       toObject: toVoicemail,
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/voicemails/:id/content',
       id: 'getVoicemailContent',
       summary: "Download a voicemail's audio",

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, metadata, nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -10,6 +10,8 @@ import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { clientTokenKey, insertClientToken, readOrigin, signClientToken } from './client-token.ts'
 import type { ClientTokenRow } from './tables.ts'
+
+const api = operations('Client tokens', 'calls')
 
 export interface ClientTokenDeps {
   store: Store
@@ -55,15 +57,12 @@ const body = input({
 
 export function clientTokenRoutes(deps: ClientTokenDeps): Route[] {
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/client_tokens',
       id: 'createClientToken',
       summary: 'Make a client token',
       description:
         'A short-lived token with which a browser starts one call. The answer has the ID of that call, so you can follow it before it starts.',
-      tag: 'Client tokens',
-      scope: 'calls:write',
       body,
       status: 201,
       reply: clientTokenSchema,

@@ -2,10 +2,12 @@ import Type, { type Static } from 'typebox'
 import { durationOf } from '../calls/duration.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, metadata, nullable, timestamp } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
+
+const api = operations('Calls', 'calls')
 
 const webCallSchema = Type.Object({
   id: Type.String({ description: '`GET /calls/{id}` returns the whole call.' }),
@@ -31,12 +33,9 @@ const query = input({
   origin: Type.Optional(Type.String({ maxLength: 300, description: 'Only calls from this website.' })),
 })
 
-const common = { method: 'GET', tag: 'Calls', scope: 'calls:read' } as const
-
 /** Routes of calls that browsers made, with a client token or as guests of a room. */
 export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
-  route({
-    ...common,
+  api.get({
     path: '/web_calls',
     id: 'listWebCalls',
     summary: 'List the calls that browsers made',
@@ -50,8 +49,7 @@ export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
       return page(rows, asked, '/v1/web_calls', toWebCall, 'web_calls.id')
     },
   }),
-  route({
-    ...common,
+  api.get({
     path: '/web_calls/:id',
     id: 'getWebCall',
     summary: 'Retrieve a call that a browser made',

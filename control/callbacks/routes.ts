@@ -4,7 +4,7 @@ import { isProblem, type Problem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { book, type CallbackDeps, referencesProblem } from './booking.ts'
 import { closedProblem, closing, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
@@ -13,8 +13,8 @@ import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
 import { authorOf, saveCallback } from './store.ts'
 import type { CallbackRow } from './tables.ts'
 
-const common = { tag: 'Callbacks', reply: callbackSchema } as const
-const write = { ...common, method: 'POST', scope: 'callbacks:write', errors: [409] as number[] } as const
+const api = operations('Callbacks', 'callbacks')
+const write = { reply: callbackSchema, errors: [409] as number[] } as const
 
 export function callbackRoutes(deps: CallbackDeps): Route[] {
   const { store } = deps
@@ -23,13 +23,13 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
     table: 'callbacks',
     object: 'callback',
     path: '/callbacks',
-    tag: common.tag,
+    tag: 'Callbacks',
     reply: callbackSchema,
     area: 'callbacks',
     toObject: toCallback,
   }
   return [
-    route({
+    api.post({
       ...write,
       path: '/callbacks',
       id: 'createCallback',
@@ -40,13 +40,10 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       body: createBody,
       handler: (context, { body }) => book(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/callbacks',
       id: 'listCallbacks',
       summary: 'List callbacks',
-      scope: 'callbacks:read',
       query: callbackListQuery,
       reply: listOf(callbackSchema),
       reads: ['callbacks'],
@@ -58,9 +55,8 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       },
     }),
     retrieveRoute(plain),
-    route({
+    api.patch({
       ...write,
-      method: 'PATCH',
       path: '/callbacks/:id',
       id: 'updateCallback',
       summary: 'Change an open callback',
@@ -68,7 +64,7 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       body: changeBody,
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
-    route({
+    api.post({
       ...write,
       path: '/callbacks/:id/cancel',
       id: 'cancelCallback',
@@ -76,7 +72,7 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       description: '409 while it is on a call, or if it is closed.',
       handler: (context, { params }) => close(deps, context, params.id, { trigger: 'cancel' }),
     }),
-    route({
+    api.post({
       ...write,
       path: '/callbacks/:id/complete',
       id: 'completeCallback',

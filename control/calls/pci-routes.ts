@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { type CaptureState, type Failure, isFailure } from '../../media/protocol.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -12,6 +12,8 @@ import { isBeingAsked } from './capture/call-capture.ts'
 import { mediaUnavailable } from './dial.ts'
 import { type CallPci, callPciSchema, isPaymentNumber, pausesOf, targetId, targetOf, toCallPci } from './pci.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
+
+const api = operations('Card payments', 'pci')
 
 export interface PciDeps {
   store: Store
@@ -43,15 +45,12 @@ const pciBody = input({
 
 export function pciRoutes(deps: PciDeps): Route[] {
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/calls/:id/pci',
       id: 'setCallPci',
       summary: 'Pause or resume capture for a card payment',
       description:
         'During the pause, recordings and streams get silence and keys are masked. Whatever waits for keys in the call (a PIN, a menu, a flow) waits for the end of the pause. A pause requires `pci.enabled` of the organisation. `resume` accepts no other field than `action`. 409 with `details.reason` `already_paused`, `not_paused`, or `payment_in_progress`: a payment line that a flow has called ends its own pause.',
-      tag: 'Card payments',
-      scope: 'pci:write',
       body: pciBody,
       reply: callPciSchema,
       errors: [409, 503],

@@ -6,7 +6,7 @@ import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type List, listOf, listQuery, page, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { readPhone } from '../kernel/phone.ts'
 import { input, metadata, oneOf, partialInput } from '../kernel/schema.ts'
 import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
@@ -26,6 +26,8 @@ import { callsOf, legsOf } from './records.ts'
 import { audioInput } from './sound/audio-schema.ts'
 import { participantAudioRoute, shownLive } from './sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
+
+const api = operations('Calls', 'calls')
 
 /** How long a list may wait for the quality figures of its running calls [ms]. */
 const QUALITY_DEADLINE_MS = 500
@@ -76,20 +78,12 @@ const createBody = input({
   answering_machine_detection: Type.Optional(answeringInput),
   metadata: Type.Optional(metadata),
 })
-
-const read = { method: 'GET', tag: 'Calls', scope: 'calls:read' } as const
-const write = {
-  method: 'POST',
-  tag: 'Calls',
-  scope: 'calls:write',
-  reply: callSchema,
-  errors: [409, 503] as number[],
-} as const
+const write = { reply: callSchema, errors: [409, 503] as number[] } as const
 
 export function callRoutes(deps: CallDeps): Route[] {
   const { store, media } = deps
   return [
-    route({
+    api.post({
       ...write,
       path: '/calls',
       id: 'createCall',
@@ -98,8 +92,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       status: 201,
       handler: (context, { body }) => createCall(deps, context, body),
     }),
-    route({
-      ...read,
+    api.get({
       path: '/calls',
       id: 'listCalls',
       summary: 'List calls',
@@ -111,8 +104,7 @@ export function callRoutes(deps: CallDeps): Route[] {
         return isProblem(list) ? list : { ...list, data: await toCalls(deps, context, list.data) }
       },
     }),
-    route({
-      ...read,
+    api.get({
       path: '/calls/:id',
       id: 'getCall',
       summary: 'Retrieve a call',
@@ -120,7 +112,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       reads: ['calls', 'participants'],
       handler: (context, { params }) => retrieve(deps, context, params.id),
     }),
-    route({
+    api.post({
       ...write,
       path: '/calls/:id/hangup',
       id: 'hangUpCall',
@@ -143,8 +135,7 @@ export function callRoutes(deps: CallDeps): Route[] {
         }
       },
     }),
-    route({
-      ...read,
+    api.get({
       path: '/calls/:id/participants',
       id: 'listCallParticipants',
       summary: "List a call's participants",

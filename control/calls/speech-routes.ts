@@ -3,7 +3,7 @@ import { isFailure, type PlaySource } from '../../media/protocol.ts'
 import { audioPath } from '../audio/files.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, languageTag } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -12,6 +12,8 @@ import type { MediaPort } from '../media-link/events.ts'
 import type { OfferedVoices } from '../voices/offered.ts'
 import { mediaUnavailable } from './dial.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
+
+const api = operations('Calls', 'calls')
 
 export interface CallSpeechDeps {
   store: Store
@@ -39,8 +41,6 @@ const dtmfBody = input({
 
 const doneSchema = (object: string) =>
   Type.Object({ object: Type.Literal(object), call_id: Type.String(), livemode: Type.Boolean() })
-
-const common = { method: 'POST', tag: 'Calls', scope: 'calls:write' } as const
 const errors = [404, 409, 503]
 
 /** Speech, playback and keys in a running call. */
@@ -51,8 +51,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
     livemode,
   })
   return [
-    route({
-      ...common,
+    api.post({
       path: '/calls/:id/say',
       id: 'sayInCall',
       summary: 'Say something in a call',
@@ -68,8 +67,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
         return play(deps, context, id, { source: speechOf(body), loop: false, answer: said })
       },
     }),
-    route({
-      ...common,
+    api.post({
       path: '/calls/:id/play',
       id: 'playInCall',
       summary: 'Play a recording in a call',
@@ -88,8 +86,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
         return play(deps, context, id, { source, loop, answer: answer('call_play', context, id) })
       },
     }),
-    route({
-      ...common,
+    api.post({
       path: '/calls/:id/dtmf',
       id: 'sendCallDtmf',
       summary: 'Send keys into a call',

@@ -1,7 +1,7 @@
 import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { deletedObject } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -11,20 +11,17 @@ import { removeContact } from './removal.ts'
 import { archivedProblem } from './states.ts'
 import type { ContactRow } from './tables.ts'
 
-const tag = 'Campaigns'
+const api = operations('Campaigns', 'campaigns')
 
 export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Route[] {
   const { store } = deps
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/campaigns/:id/contacts',
       id: 'addCampaignContacts',
       summary: 'Add contacts to a campaign',
       description:
         'A campaign has each number once. A number that is already there counts as a duplicate, and its contact is unchanged. `errors` lists contacts that cannot be added; the others are added.',
-      tag,
-      scope: 'campaigns:write',
       body: addBody,
       reply: addedSchema,
       errors: [409],
@@ -34,13 +31,10 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
           return refused ?? addContacts(deps, trx, context, { campaignId: campaign.id, contacts: body.contacts })
         }),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/campaigns/:id/contacts',
       id: 'listCampaignContacts',
       summary: 'List the contacts of a campaign',
-      tag,
-      scope: 'campaigns:read',
       query: contactListQuery,
       reply: listOf(contactSchema),
       handler: async (context, { params: { id }, query }) => {
@@ -50,13 +44,10 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
         return pageOf(rows, query, `/v1/campaigns/${id}/contacts`, toContact)
       },
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/campaigns/:id/contacts/:contact_id',
       id: 'getCampaignContact',
       summary: 'Retrieve a contact of a campaign',
-      tag,
-      scope: 'campaigns:read',
       params: contactParams,
       reply: contactSchema,
       handler: async (context, { params }) => {
@@ -64,15 +55,12 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
         return row === undefined ? missing('campaign_contact', params.contact_id) : toContact(row)
       },
     }),
-    route({
-      method: 'DELETE',
+    api.delete({
       path: '/campaigns/:id/contacts/:contact_id',
       id: 'removeCampaignContact',
       summary: 'Remove a contact from a campaign',
       description:
         'It is not called any more. Its data and events are deleted. Its attempts stay; their number is removed once no `caps` count them (a week after the call). 409 while it is on a call.',
-      tag,
-      scope: 'campaigns:write',
       params: contactParams,
       reply: deletedObject('campaign_contact'),
       errors: [409],

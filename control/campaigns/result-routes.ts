@@ -1,13 +1,15 @@
 import Type from 'typebox'
 import { missing } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { paged } from '../kernel/paged.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { attemptListQuery, attemptSchema, toAttempt } from './contact-schema.ts'
 import { campaignStats, statsSchema } from './stats.ts'
+
+const api = operations('Campaigns', 'campaigns')
 
 export interface ResultDeps {
   store: Store
@@ -18,15 +20,12 @@ const CSV = 'text/csv; charset=utf-8'
 /** Rows that an export reads per query. */
 const PAGE = 500
 
-const common = { tag: 'Campaigns', method: 'GET', scope: 'campaigns:read' } as const
-
 /** Routes of the results of a campaign's calls. */
 export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
   const isThere = async (tenant: Tenant, id: string) =>
     (await forTenant(store.db, tenant).find('campaigns', id)) !== undefined
   return [
-    route({
-      ...common,
+    api.get({
       path: '/campaigns/:id/attempts',
       id: 'listCampaignAttempts',
       summary: 'List the attempts of a campaign',
@@ -40,8 +39,7 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
         return pageOf(rows, query, `/v1/campaigns/${id}/attempts`, toAttempt)
       },
     }),
-    route({
-      ...common,
+    api.get({
       path: '/campaigns/:id/stats',
       id: 'getCampaignStats',
       summary: 'Retrieve the live figures of a campaign',
@@ -51,8 +49,7 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
         return row === undefined ? missing('campaign', id) : campaignStats(store.db, context, row, now())
       },
     }),
-    route({
-      ...common,
+    api.get({
       path: '/campaigns/:id/results',
       id: 'exportCampaignResults',
       summary: 'Download the contacts of a campaign with their results as CSV',

@@ -4,7 +4,7 @@ import { conflict, isProblem, type Problem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -33,12 +33,12 @@ import { archivedProblem, nextStatus, type Verb } from './states.ts'
 import { moveCampaign, onCall } from './store.ts'
 import type { CampaignRow } from './tables.ts'
 
+const api = operations('Campaigns', 'campaigns')
+
 export interface CampaignDeps extends SettingsDeps {
   store: Store
   now: () => Date
 }
-
-const common = { tag: 'Campaigns', reply: campaignSchema } as const
 
 const VERBS: Record<Verb, { id: string; summary: string; description: string }> = {
   start: {
@@ -74,7 +74,7 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
     object: 'campaign',
     path: '/campaigns',
     area: 'campaigns',
-    tag: common.tag,
+    tag: 'Campaigns',
     reply: campaignSchema,
     toObject: toCampaign,
   }
@@ -96,13 +96,10 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
       return null
     },
   })
-  const list = route({
-    ...common,
-    method: 'GET',
+  const list = api.get({
     path: plain.path,
     id: 'listCampaigns',
     summary: 'List campaigns',
-    scope: 'campaigns:read',
     query: campaignListQuery,
     reply: listOf(campaignSchema),
     handler: (context, { query }) => {
@@ -111,14 +108,12 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
     },
   })
   const verbs = (Object.keys(VERBS) as Verb[]).map(verb =>
-    route({
-      ...common,
+    api.post({
       ...VERBS[verb],
-      method: 'POST',
       path: `/campaigns/:id/${verb}`,
-      scope: 'campaigns:write',
       params: idParams,
       errors: [409],
+      reply: campaignSchema,
       handler: (context, { params }) => act(deps, context, params.id, verb),
     }),
   )

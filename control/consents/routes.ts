@@ -4,7 +4,7 @@ import { conflict, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
 import { filterText, input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -21,6 +21,8 @@ import {
 } from './schema.ts'
 import { giveConsent, revokeConsent } from './standing.ts'
 import { NO_EVIDENCE } from './tables.ts'
+
+const api = operations('Consents', 'contacts')
 
 export interface ConsentDeps {
   store: Store
@@ -48,29 +50,23 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
     tag: 'Consents',
     reply: consentSchema,
   }
-  const common = { tag: plain.tag, reply: consentSchema } as const
   return [
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: plain.path,
       id: 'createConsent',
       summary: 'Record a consent',
       description:
         'An earlier consent of the same number for the same purpose becomes `replaced`. Fields that are not sent get their defaults.',
-      scope: 'contacts:write',
       body: createBody,
       status: 201,
       errors: [409],
+      reply: consentSchema,
       handler: (context, { body }) => create(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: plain.path,
       id: 'listConsents',
       summary: 'List consents',
-      scope: 'contacts:read',
       query: listQuery,
       reply: listOf(consentSchema),
       handler: (context, { query }) => {
@@ -79,17 +75,15 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
       },
     }),
     retrieveRoute({ ...plain, toObject: row => toConsent(row, now()) }),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/consents/:id/revoke',
       id: 'revokeConsent',
       summary: 'Revoke a consent',
       description:
         'It is invalid from now on. A `record` consent: what is kept of a running call because of it ends. 409 if it is not valid.',
-      scope: 'contacts:write',
       body: revokeBody,
       errors: [409],
+      reply: consentSchema,
       handler: (context, { params, body }) => revoke(deps, context, params.id, body),
     }),
   ]

@@ -6,7 +6,7 @@ import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
@@ -25,6 +25,8 @@ import {
 import type { CopilotProfileRow } from './tables.ts'
 import { copilotTemplateRoutes, templateOf } from './templates/routes.ts'
 
+const api = operations('Copilot profiles', 'copilot')
+
 export interface CopilotProfileDeps {
   store: Store
   now: () => Date
@@ -36,15 +38,13 @@ export interface CopilotProfileDeps {
   usesOf: UsesOf
 }
 
-const common = { tag: 'Copilot profiles', reply: copilotProfileSchema } as const
-
 export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
   const plain: Plain<'copilot_profiles', typeof copilotProfileSchema> = {
     store: deps.store,
     table: 'copilot_profiles',
     object: 'copilot_profile',
     path: '/copilot_profiles',
-    tag: common.tag,
+    tag: 'Copilot profiles',
     reply: copilotProfileSchema,
     area: 'copilot',
     toObject: toProfile,
@@ -65,18 +65,16 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
         usesOf: deps.usesOf,
       },
     ),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/copilot_profiles/:id/duplicate',
       id: 'duplicateCopilotProfile',
       summary: 'Duplicate a copilot profile',
-      scope: 'copilot:write',
       body: input({
         name: Type.Optional({ ...profileName, description: 'Default: the original\'s name with "(copy)" added.' }),
       }),
       status: 201,
       errors: [409],
+      reply: copilotProfileSchema,
       handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
     }),
     ...copilotTemplateRoutes(),

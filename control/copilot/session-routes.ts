@@ -6,7 +6,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
 import { input, oneOf } from '../kernel/schema.ts'
@@ -34,13 +34,13 @@ import { runningBeside, type StartParts, startSession } from './sessions/start.t
 import { messagesAfter, PAGE, startOf, streamMessages } from './sessions/stream.ts'
 import { feedUtterances } from './sessions/test-helper.ts'
 
+const api = operations('Copilot sessions', 'copilot')
+
 export interface CopilotSessionDeps extends AskParts, HearingParts {
   live: LiveParts
   starting: StartParts
 }
-
-const common = { tag: 'Copilot sessions', reply: copilotSessionSchema } as const
-const write = { ...common, method: 'POST', scope: 'copilot:write', errors: [409] as number[] } as const
+const write = { reply: copilotSessionSchema, errors: [409] as number[] } as const
 const keyParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
   key: Type.String({ minLength: 1, maxLength: 64 }),
@@ -59,13 +59,10 @@ export function copilotSessionRoutes(deps: CopilotSessionDeps): Route[] {
 function readRoutes(deps: CopilotSessionDeps): Route[] {
   const { store } = deps
   return [
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/copilot_sessions',
       id: 'listCopilotSessions',
       summary: 'List copilot sessions',
-      scope: 'copilot:read',
       query: sessionsQuery,
       reply: listOf(copilotSessionSchema),
       handler: (context, { query: { call_id, user_id, status, ...query } }) => {
@@ -78,18 +75,15 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       table: 'copilot_sessions',
       object: 'copilot_session',
       path: '/copilot_sessions',
-      tag: common.tag,
+      tag: 'Copilot sessions',
       reply: copilotSessionSchema,
       area: 'copilot',
       toObject: toSession,
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/copilot_sessions/:id/messages',
       id: 'listCopilotMessages',
       summary: "List a copilot's messages",
-      scope: 'copilot:read',
       query: listQuery,
       reply: listOf(copilotMessageSchema),
       handler: async (context, { params: { id }, query }) => {
@@ -98,15 +92,12 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
         return page(rows, query, `/v1/copilot_sessions/${id}/messages`, toMessage)
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/copilot_sessions/:id/stream',
       id: 'streamCopilotMessages',
       summary: "Follow a copilot's messages",
       description:
         'With `Accept: text/event-stream`, each message is sent at once as an event of its type, with its ID. `Last-Event-ID` continues after that message, with none lost or repeated. The stream ends with the session, and after 15 min: reconnect then. Without that `Accept`, returns the messages after `Last-Event-ID`, oldest first, 100 at most.',
-      scope: 'copilot:read',
       reply: copilotFeedSchema,
       streamType: EVENT_STREAM,
       handler: async (context, { params: { id }, headers }) => {
@@ -137,7 +128,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
   const run = <Answer extends object>(context: Context, id: string, command: Command<Answer>) =>
     context.transaction(trx => carryOut(deps, trx, context, id, command))
   return [
-    route({
+    api.post({
       ...write,
       path: '/calls/:id/copilot',
       id: 'startCopilot',
@@ -148,7 +139,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       status: 201,
       handler: (context, { params: { id }, body }) => start(deps, context, id, body),
     }),
-    route({
+    api.post({
       ...write,
       path: '/copilot_sessions/:id/ask',
       id: 'askCopilot',
@@ -160,7 +151,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       handler: (context, { params: { id }, body }) =>
         ask(deps, context, id, body.question, step => context.transaction(step)),
     }),
-    route({
+    api.post({
       ...write,
       path: '/copilot_sessions/:id/checklist/:key',
       id: 'setCopilotItem',
@@ -170,7 +161,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       body: itemBody,
       handler: (context, { params: { id, key }, body }) => run(context, id, checkItem(key, body)),
     }),
-    route({
+    api.post({
       ...write,
       path: '/copilot_sessions/:id/fields/:key',
       id: 'setCopilotField',
@@ -180,7 +171,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       body: fieldBody,
       handler: (context, { params: { id, key }, body: { value } }) => run(context, id, setField({ key, value })),
     }),
-    route({
+    api.post({
       ...write,
       path: '/copilot_sessions/:id/script/next',
       id: 'moveCopilotScript',
@@ -188,7 +179,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       body: nextBody,
       handler: (context, { params: { id }, body }) => run(context, id, nextStep(body)),
     }),
-    route({
+    api.post({
       ...write,
       path: '/copilot_sessions/:id/dismiss',
       id: 'dismissCopilotMessage',
@@ -197,7 +188,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       body: dismissBody,
       handler: (context, { params: { id }, body }) => run(context, id, dismiss(body)),
     }),
-    route({
+    api.post({
       ...write,
       path: '/copilot_sessions/:id/assign',
       id: 'assignCopilotSession',
@@ -210,14 +201,12 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
 
 function helperRoutes(deps: CopilotSessionDeps): Route[] {
   return [
-    route({
+    operations('Test helpers', 'test_helpers').post({
       ...write,
       path: '/test_helpers/copilot/:id/utterances',
       id: 'createTestUtterances',
       summary: 'Send an utterance to a copilot',
       description: 'Text as if heard from a party, interim or final, to test an integration without audio.',
-      tag: 'Test helpers',
-      scope: 'test_helpers:write',
       mode: 'test',
       body: utterancesBody,
       handler: (context, { params: { id }, body }) => feedUtterances(deps, context, id, body),

@@ -3,7 +3,7 @@ import type { Context } from '../http/context.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { deleteRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { paged } from '../kernel/paged.ts'
@@ -14,6 +14,8 @@ import type { Tenant } from '../kernel/tenancy.ts'
 import { listedAs } from '../trunks/do-not-call.ts'
 import { listNumber, wholeList } from './list.ts'
 import { checkBody, checkReply, createBody, doNotCallSchema, toDoNotCallNumber } from './schema.ts'
+
+const api = operations('Do-not-call list', 'callbacks')
 
 export interface DoNotCallDeps {
   store: Store
@@ -40,25 +42,19 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
     area: 'callbacks',
     toObject: toDoNotCallNumber,
   }
-  const common = { tag: plain.tag } as const
   return [
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: plain.path,
       id: 'createDoNotCallNumber',
       summary: 'Put a number on the do-not-call list',
       description:
         'An open callback to it is cancelled, unless it is on a call. From now on, calls and callbacks to it answer 403. If the number is already listed, the existing entry is returned, and only a later `expires_at` changes it.',
-      scope: 'callbacks:write',
       body: createBody,
       reply: doNotCallSchema,
       errors: [409],
       handler: (context, { body }) => put(deps, context, body),
     }),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: `${plain.path}/check`,
       id: 'checkDoNotCallNumbers',
       summary: 'Check which numbers are on the do-not-call list',
@@ -68,13 +64,10 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       reply: checkReply,
       handler: (context, { body }) => check(deps, context, body.phones),
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: plain.path,
       id: 'listDoNotCallNumbers',
       summary: 'List the numbers of the do-not-call list',
-      scope: 'callbacks:read',
       query: listQuery,
       reply: listOf(doNotCallSchema),
       handler: (context, { query }) => {
@@ -83,14 +76,11 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
         return pageOf(rows, query, '/v1/do_not_call', toDoNotCallNumber)
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: `${plain.path}/export`,
       id: 'exportDoNotCallNumbers',
       summary: 'Download the do-not-call list',
       description: 'The whole list as CSV (RFC 4180, UTF-8), oldest first.',
-      scope: 'callbacks:read',
       reply: Type.String(),
       rawType: 'text/csv',
       handler: async context => ({

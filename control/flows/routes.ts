@@ -1,7 +1,7 @@
 import { isProblem, missing } from '../http/errors.ts'
 import { listOf, listQuery, page, pageOf } from '../http/list.ts'
 import { deleteRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM } from '../http/wire/event-stream.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { archiveFlow, unarchiveFlow } from './archive.ts'
@@ -32,9 +32,8 @@ import {
 import { type SimulateDeps, simulateFlow } from './simulate.ts'
 import { flowTemplateRoutes } from './templates/routes.ts'
 
-const common = { tag: 'Flows', reply: flowSchema } as const
-const read = { ...common, method: 'GET', scope: 'flows:read' } as const
-const write = { ...common, method: 'POST', scope: 'flows:write', errors: [409] as number[] } as const
+const api = operations('Flows', 'flows')
+const write = { reply: flowSchema, errors: [409] as number[] } as const
 
 export function flowRoutes(deps: SimulateDeps): Route[] {
   return [
@@ -49,7 +48,7 @@ export function flowRoutes(deps: SimulateDeps): Route[] {
 function flowOperations(deps: SimulateDeps): Route[] {
   const { store, assistantsOf, usesOf } = deps
   return [
-    route({
+    api.post({
       ...write,
       path: '/flows',
       id: 'createFlow',
@@ -60,8 +59,7 @@ function flowOperations(deps: SimulateDeps): Route[] {
       reply: flowWithGraphSchema,
       handler: (context, { body }) => createFlow(deps, context, body),
     }),
-    route({
-      ...read,
+    api.get({
       path: '/flows',
       id: 'listFlows',
       summary: 'List flows',
@@ -76,27 +74,24 @@ function flowOperations(deps: SimulateDeps): Route[] {
         return { ...list, data: list.data.map(row => toFlow(row, assistants.get(row.id) ?? null)) }
       },
     }),
-    route({
-      ...read,
+    api.get({
       path: '/flows/:id',
       id: 'getFlow',
       summary: 'Retrieve a flow and the graph of its draft',
       reply: flowWithGraphSchema,
       handler: (context, { params }) => getFlow(deps, context, params.id),
     }),
-    route({
-      ...common,
-      method: 'PATCH',
+    api.patch({
       path: '/flows/:id',
       id: 'updateFlow',
       summary: "Change what is kept of a flow's calls",
       description:
         'The graph is changed by way of the draft. Applies to calls that begin from now on, in every version.',
-      scope: 'flows:write',
       body: changeBody,
+      reply: flowSchema,
       handler: (context, { params, body }) => changeFlow(deps, context, params.id, body),
     }),
-    route({
+    api.post({
       ...write,
       path: '/flows/:id/duplicate',
       id: 'duplicateFlow',
@@ -127,9 +122,8 @@ function flowOperations(deps: SimulateDeps): Route[] {
 function draftOperations(deps: SimulateDeps): Route[] {
   const { store } = deps
   return [
-    route({
+    api.put({
       ...write,
-      method: 'PUT',
       path: '/flows/:id/draft',
       id: 'writeFlowDraft',
       summary: 'Write the draft',
@@ -139,7 +133,7 @@ function draftOperations(deps: SimulateDeps): Route[] {
       reply: flowWithGraphSchema,
       handler: (context, { params, body }) => writeDraft(deps, context, params.id, body),
     }),
-    route({
+    api.post({
       ...write,
       path: '/flows/:id/publish',
       id: 'publishFlow',
@@ -148,8 +142,7 @@ function draftOperations(deps: SimulateDeps): Route[] {
       body: publishBody,
       handler: (context, { params, body }) => publishFlow(deps, context, params.id, body),
     }),
-    route({
-      ...read,
+    api.get({
       path: '/flows/:id/versions',
       id: 'listFlowVersions',
       summary: 'List published versions',
@@ -167,7 +160,7 @@ function draftOperations(deps: SimulateDeps): Route[] {
 
 function archiveOperations(deps: SimulateDeps): Route[] {
   return [
-    route({
+    api.post({
       ...write,
       path: '/flows/:id/archive',
       id: 'archiveFlow',
@@ -176,7 +169,7 @@ function archiveOperations(deps: SimulateDeps): Route[] {
         'It can still be read, simulated, duplicated and deleted, but not changed, published, referenced or called. 409 while an assistant, a copilot profile or an inbound route uses it; `details.used_by` lists them. Calls that it leads continue. Emits `flow.archived`.',
       handler: (context, { params }) => archiveFlow(deps, context, params.id),
     }),
-    route({
+    api.post({
       ...write,
       path: '/flows/:id/unarchive',
       id: 'unarchiveFlow',
@@ -190,9 +183,7 @@ function archiveOperations(deps: SimulateDeps): Route[] {
 
 function trialOperations(deps: SimulateDeps): Route[] {
   return [
-    route({
-      tag: 'Flows',
-      method: 'POST',
+    api.post({
       path: '/flows/validate',
       id: 'validateFlow',
       summary: 'Check a graph without saving it',
@@ -203,7 +194,7 @@ function trialOperations(deps: SimulateDeps): Route[] {
       errors: [409],
       handler: (context, { body }) => validateFlow(deps, context, body),
     }),
-    route({
+    api.post({
       ...write,
       path: '/flows/:id/simulate',
       id: 'simulateFlow',

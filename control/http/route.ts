@@ -46,17 +46,14 @@ type ParamsOf<Path extends string> = Path extends `${infer Before}/:id${infer Af
     : typeof idParams
   : TSchema
 
-interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> {
-  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+/** What an operation says for itself; its method, group and scope are those of `operations`. */
+interface Operation<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> {
   /** Below `/v1`, for example `/calls/:id/hangup`. */
   path: string
   /** OpenAPI `operationId`, for example `hangUpCall`. */
   id: string
   summary: string
   description?: string
-  /** The group in `/docs`. */
-  tag: string
-  scope: Scope
   /** Keys of the other mode are refused. */
   mode?: 'live' | 'test'
   /** Absent: `idParams` if the path has `:id` and no other parameter. */
@@ -88,13 +85,23 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   errors?: number[]
 }
 
-export interface RouteDefinition<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema>
-  extends RouteShape<P, Q, B, R> {
+interface Handled<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema>
+  extends Operation<P, Q, B, R> {
   handler(context: Context, input: RouteInput<P, Q, B>): Promise<Static<R> | Problem | RawAnswer>
 }
 
+interface Place {
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** The group in `/docs`. */
+  tag: string
+  scope: Scope
+}
+
+export type RouteDefinition<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> = Place &
+  Handled<P, Q, B, R>
+
 /** A route without its type parameters, and with all defaults. */
-export interface Route extends RouteShape<TSchema, TSchema, TSchema, TSchema> {
+export interface Route extends Place, Operation<TSchema, TSchema, TSchema, TSchema> {
   status: 200 | 201 | 206
   handler(context: Context, input: RouteInput<TSchema, TSchema, TSchema>): Promise<unknown>
 }
@@ -117,6 +124,34 @@ export function route<
     ...definition,
     errors: named.length > 0 ? [404, ...errors] : errors,
   } as unknown as Route
+}
+
+/** Declares an operation; it may need another scope than `S`, and must say so if there is no `S`. */
+type Declare<S extends string> = <
+  const Path extends string,
+  Q extends TSchema,
+  B extends TSchema,
+  R extends TSchema,
+  P extends TSchema = ParamsOf<Path>,
+>(
+  definition: Handled<P, Q, B, R> & { path: Path } & (S extends Scope ? { scope?: Scope } : { scope: Scope }),
+) => Route
+
+type AreaOf<S> = S extends `${infer Area}:${string}` ? Area : never
+
+/** What declares the operations of a group in `/docs`: a GET needs the scope `area:read`, all others `area:write`. */
+export function operations<Area extends AreaOf<Scope>>(tag: string, area: Area) {
+  const declare =
+    (method: Place['method'], right: 'read' | 'write') =>
+    (definition: object): Route =>
+      route({ method, tag, scope: `${area}:${right}`, ...definition } as never)
+  return {
+    get: declare('GET', 'read') as Declare<`${Area}:read`>,
+    post: declare('POST', 'write') as Declare<`${Area}:write`>,
+    patch: declare('PATCH', 'write') as Declare<`${Area}:write`>,
+    put: declare('PUT', 'write') as Declare<`${Area}:write`>,
+    delete: declare('DELETE', 'write') as Declare<`${Area}:write`>,
+  }
 }
 
 export const isRaw = (value: unknown): value is RawAnswer =>

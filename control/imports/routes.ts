@@ -4,7 +4,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
@@ -16,6 +16,8 @@ import { createImport, type ImportDeps } from './create.ts'
 import { readPieces, removePieces } from './pieces.ts'
 import { createBodyOf, type Import, importSchema, MAX_FILE_BYTES, MAX_JSON_BYTES, toImport } from './schema.ts'
 import { IMPORT_STATUSES } from './tables.ts'
+
+const api = operations('Imports', 'contacts')
 
 const listQuery = input({
   ...listParameters,
@@ -36,31 +38,25 @@ export function importRoutes(deps: ImportDeps): Route[] {
     reply: importSchema,
     toObject: toImport,
   }
-  const common = { tag: plain.tag, reply: importSchema } as const
   return [
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: plain.path,
       id: 'createImport',
       summary: 'Import a file',
       description:
         'CSV (RFC 4180, any delimiter) or NDJSON, up to 256 MB and 1,000,000 rows. Send JSON, or `multipart/form-data` with a `file` part and the other ' +
         'parameters as parts (with `Content-Type: application/json` unless they are strings). Rows are written in the background, and events report the progress.',
-      scope: 'contacts:write',
       upload: { maxBytes: MAX_FILE_BYTES, tooLarge: 'import_too_large', spool: { jsonBytes: MAX_JSON_BYTES } },
       body: createBodyOf(deps.targets),
       status: 201,
       errors: [409],
+      reply: importSchema,
       handler: (context, { body, spooled }) => createImport(deps, context, body, spooled),
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: plain.path,
       id: 'listImports',
       summary: 'List imports',
-      scope: 'contacts:read',
       query: listQuery,
       reply: listOf(importSchema),
       handler: (context, { query }) => {
@@ -70,25 +66,20 @@ export function importRoutes(deps: ImportDeps): Route[] {
       },
     }),
     retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/imports/:id/cancel',
       id: 'cancelImport',
       summary: 'Cancel an import',
       description: 'Rows that were written stay. 409 if it is over.',
-      scope: 'contacts:write',
       errors: [409],
+      reply: importSchema,
       handler: (context, { params }) => cancelImport(deps, context, params.id),
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/imports/:id/errors',
       id: 'getImportErrors',
       summary: 'Download what was not imported',
       description: `As CSV: ${REPORT_COLUMNS.join(', ')}. \`code\` is \`invalid\` or \`duplicate\`; \`line\` is the line of the file. Kept for 30 days.`,
-      scope: 'contacts:read',
       reply: Type.String(),
       rawType: 'text/csv',
       handler: async (context, { params }) => {

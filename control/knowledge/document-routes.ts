@@ -3,7 +3,7 @@ import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type RawAnswer, type Route, route } from '../http/route.ts'
+import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams, input, metadata } from '../kernel/schema.ts'
@@ -14,6 +14,8 @@ import { addDocument } from './add-document.ts'
 import { type KbDocument, kbDocumentSchema, toKbDocument } from './document-schema.ts'
 import { passagesOf, readText } from './passages.ts'
 import type { PassageSearch } from './search.ts'
+
+const api = operations('Knowledge base', 'kb')
 
 export interface KbDocumentDeps {
   store: Store
@@ -38,8 +40,6 @@ const createBody = input({
 })
 type Create = Static<typeof createBody>
 
-const common = { tag: 'Knowledge base', reply: kbDocumentSchema } as const
-
 export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
   const plain: Plain<'kb_documents', typeof kbDocumentSchema> = {
     store: deps.store,
@@ -47,37 +47,32 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
     object: 'kb_document',
     path: '/kb/documents',
     area: 'kb',
-    tag: common.tag,
+    tag: 'Knowledge base',
     reply: kbDocumentSchema,
     toObject: toKbDocument,
   }
   return [
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/kb/documents',
       id: 'createKbDocument',
       summary: 'Add a document',
       description:
         'Plain text or Markdown of at most 2 MB: `text`, or `file` in JSON or as a part of `multipart/form-data`. ' +
         'A file that is not text becomes a document with status `failed`.',
-      scope: 'kb:write',
       upload: { maxBytes: MAX_BYTES, tooLarge: 'parameter_invalid', orText: true },
       body: createBody,
       status: 201,
       errors: [409],
+      reply: kbDocumentSchema,
       handler: (context, { body }) => createDocument(deps, context, body),
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/kb/documents/:id/content',
       id: 'getKbDocumentContent',
       summary: 'Download a document',
       description: 'The text or file as it was sent, byte for byte.',
-      scope: 'kb:read',
       params: idParams,
       reply: Type.String({ format: 'binary' }),
       rawType: 'application/octet-stream',

@@ -1,10 +1,12 @@
 import Type from 'typebox'
 import { type Exists, listReferences, referenceProblem } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { PassageSearch } from './search.ts'
+
+const api = operations('Knowledge base', 'kb')
 
 export interface KbSearchDeps {
   store: Store
@@ -45,12 +47,10 @@ const searchSchema = Type.Object({
 
 export function kbSearchRoutes({ store, search, documentExists }: KbSearchDeps): Route[] {
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/kb/search',
       id: 'searchKb',
       summary: 'Search the knowledge base',
-      tag: 'Knowledge base',
       scope: 'kb:read',
       body: searchBody,
       reply: searchSchema,

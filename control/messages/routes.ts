@@ -3,11 +3,13 @@ import type { Context } from '../http/context.ts'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { insertText } from './delivery.ts'
 import { type MessageDeps, phonesOf, senderUri } from './from-phone.ts'
 import { MAX_TEXT_BYTES, type Message, messageBody, messageSchema, toMessage } from './schema.ts'
+
+const api = operations('Messages', 'agents')
 
 export function messageRoutes(deps: MessageDeps): Route[] {
   const plain: Plain<'messages', typeof messageSchema> = {
@@ -15,15 +17,12 @@ export function messageRoutes(deps: MessageDeps): Route[] {
     ...{ reply: messageSchema, toObject: toMessage },
   }
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/messages',
       id: 'createMessage',
       summary: "Send a text to a member's phones",
       description:
         'By SIP (RFC 3428), to each SIP phone that the member has registered. The first phone that accepts it makes it `delivered`. 409 if there is none.',
-      tag: 'Messages',
-      scope: 'agents:write',
       body: messageBody,
       status: 201,
       reply: messageSchema,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { listOf, listQuery, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
 import { endStreams } from '../http/wire/open-streams.ts'
@@ -14,6 +14,8 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import type { ApiKeyRow } from '../kernel/store/tables.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { CURRENT_VERSION } from '../kernel/versions/current.ts'
+
+const api = operations('API keys', 'keys')
 
 export const apiKeySchema = apiObject('api_key', {
   name: Type.String(),
@@ -44,14 +46,11 @@ const newKey = input({
 export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/api_keys',
       id: 'createApiKey',
       summary: 'Make an API key',
       description: 'The secret is only in this answer; we keep its hash.',
-      tag: 'API keys',
-      scope: 'keys:write',
       body: newKey,
       status: 201,
       reply: apiKeyWithSecret,
@@ -71,28 +70,23 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
         }, tenant)
       },
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/api_keys',
       id: 'listApiKeys',
       summary: 'List API keys',
       description: "The keys of this key's mode, without their secrets, newest first.",
-      tag: 'API keys',
       scope: 'keys:write',
       query: listQuery,
       reply: listOf(apiKeySchema),
       handler: (context, { query }) =>
         pageOf({ db: store.db, tenant: context, table: 'api_keys' }, query, '/v1/api_keys', toApiKey),
     }),
-    route({
-      method: 'DELETE',
+    api.delete({
       path: '/api_keys/:id',
       id: 'deleteApiKey',
       summary: 'Revoke an API key',
       description:
         'Takes effect at once; on other nodes of the same database within a second. A key cannot revoke itself, so nobody is locked out.',
-      tag: 'API keys',
-      scope: 'keys:write',
       reply: deletedObject('api_key'),
       errors: [409],
       handler: (context, { params: { id } }) =>

@@ -3,7 +3,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import { queueMail } from '../kernel/mail/job.ts'
@@ -16,6 +16,8 @@ import type { Vault } from '../kernel/vault.ts'
 import { memberProblem } from './members.ts'
 import type { InvitationRow, UserRow } from './tables.ts'
 import { userFields, userRole } from './user-schema.ts'
+
+const api = operations('Users', 'users')
 
 export interface InvitationDeps {
   store: Store
@@ -63,12 +65,8 @@ const invitationBody = input({
   takes_seat: Type.Optional(userFields.takes_seat),
 })
 
-const read = { method: 'GET', tag: 'Users', scope: 'users:read' } as const
-const write = { method: 'POST', tag: 'Users', scope: 'users:write', errors: [409] as number[] } as const
-
 export const invitationRoutes = (deps: InvitationDeps): Route[] => [
-  route({
-    ...write,
+  api.post({
     path: '/invitations',
     id: 'createInvitation',
     summary: 'Invite a member',
@@ -77,30 +75,30 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     body: invitationBody,
     status: 201,
     reply: offeredSchema,
+    errors: [409],
     handler: (context, { body }) => invite(deps, context, body),
   }),
-  route({
-    ...write,
+  api.post({
     path: '/invitations/:id/resend',
     id: 'resendInvitation',
     summary: 'Resend an invitation',
     description:
       'Mails a new link, valid for 14 days; the previous one stops working. A revoked invitation is open again. 409 with `details.reason` `not_invited` if the member has accepted, or was admitted or deactivated.',
     reply: offeredSchema,
+    errors: [409],
     handler: (context, { params }) => resend(deps, context, params.id),
   }),
-  route({
-    ...write,
+  api.post({
     path: '/invitations/:id/revoke',
     id: 'revokeInvitation',
     summary: 'Revoke an invitation',
     description:
       'Its link stops working, a pending mail is not sent, and the member becomes `deactivated`. 409 with `details.reason` `not_invited` if the member has accepted, or was admitted or deactivated.',
     reply: invitationSchema,
+    errors: [409],
     handler: (context, { params }) => revoke(deps, context, params.id),
   }),
-  route({
-    ...read,
+  api.get({
     path: '/invitations',
     id: 'listInvitations',
     summary: 'List invitations',
@@ -112,8 +110,7 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
       return isProblem(list) ? list : { ...list, data: await shown(deps, deps.store.db, context, list.data) }
     },
   }),
-  route({
-    ...read,
+  api.get({
     path: '/invitations/:id',
     id: 'getInvitation',
     summary: 'Retrieve an invitation',

@@ -1,9 +1,11 @@
 import Type, { type Static } from 'typebox'
 import { listOf, listQuery, pageOfAll } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import type { Config } from '../kernel/config/settings.ts'
 import { LANGUAGE_CODES, LANGUAGES, type LanguageCode } from '../kernel/languages.ts'
 import { nullable } from '../kernel/schema.ts'
+
+const api = operations('Organisation', 'organisation')
 
 export interface LanguageDeps {
   /** Without the URL of a provider, the engine is the offline one. */
@@ -29,15 +31,12 @@ type Language = Static<typeof languageSchema>
 
 /** Which engines speak and understand each language. */
 export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
-  route({
-    method: 'GET',
+  api.get({
     path: '/languages',
     id: 'listLanguages',
     summary: 'List the languages',
     description:
       'In which voice the prompts and phrases of each language are recorded, and which engines speak and recognise the rest. A provider is given any text; the offline engines know English.',
-    tag: 'Organisation',
-    scope: 'organisation:read',
     query: listQuery,
     reply: listOf(languageSchema),
     handler: async ({ livemode }, { query }) => {

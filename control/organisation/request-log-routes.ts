@@ -1,12 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { RequestLogRow } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+
+const api = operations('Organisation', 'organisation')
 
 export interface RequestLogDeps {
   store: Store
@@ -39,13 +41,9 @@ const query = input({
   api_key_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only requests with this key.' })),
 })
 
-const common = { tag: 'Organisation', scope: 'organisation:read', reply: requestLogSchema } as const
-
 export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
   return [
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/request_logs',
       id: 'listRequestLogs',
       summary: 'List requests',
@@ -61,12 +59,11 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
         return pageOf(rows, asked, '/v1/request_logs', toRequestLog)
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/request_logs/:id',
       id: 'getRequestLog',
       summary: 'Retrieve a request',
+      reply: requestLogSchema,
       handler: async (context, { params: { id } }) => {
         await written()
         const row = await forTenant(store.db, context).find('request_logs', id)

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
@@ -32,6 +32,8 @@ import {
 } from './quality.ts'
 import { redactionFields, redactionOf, redactionProblem } from './redaction/settings.ts'
 import { retentionOf } from './retention.ts'
+
+const api = operations('Organisation', 'organisation')
 
 const pci = {
   enabled: Type.Boolean({ description: 'Card-payment pauses are allowed.' }),
@@ -117,24 +119,18 @@ const change = input({
 export function organisationRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
   const { store, now } = deps
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/organisation',
       id: 'getOrganisation',
       summary: "Retrieve the key's organisation",
-      tag: 'Organisation',
-      scope: 'organisation:read',
       reply: organisationSchema,
       handler: async context => toOrganisation(await organisationRow(store.db, context), context),
     }),
-    route({
-      method: 'PATCH',
+    api.patch({
       path: '/organisation',
       id: 'updateOrganisation',
       summary: 'Change the organisation',
       description: 'Updates the fields sent. Settings apply to both modes.',
-      tag: 'Organisation',
-      scope: 'organisation:write',
       body: change,
       reply: organisationSchema,
       handler: async (context, { body }) => {

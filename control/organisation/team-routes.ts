@@ -3,13 +3,15 @@ import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { deleteRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { apiObject, input, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { TeamRow } from './tables.ts'
+
+const api = operations('Teams', 'users')
 
 export interface TeamDeps {
   store: Store
@@ -29,21 +31,18 @@ export const teamSchema = apiObject('team', {
 type Team = Static<typeof teamSchema>
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
-const common = { tag: 'Teams', reply: teamSchema } as const
 
 export function teamRoutes(deps: TeamDeps): Route[] {
   const { store, now } = deps
   return [
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/teams',
       id: 'createTeam',
       summary: 'Create a team',
-      scope: 'users:write',
       body: input({ name }),
       status: 201,
       errors: [409],
+      reply: teamSchema,
       handler: async (context, { body }) => {
         const row = { id: newId('team'), name: body.name, created: now().toISOString() }
         return context.transaction(async trx => {
@@ -52,13 +51,10 @@ export function teamRoutes(deps: TeamDeps): Route[] {
         })
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/teams',
       id: 'listTeams',
       summary: 'List teams',
-      scope: 'users:read',
       query: listQuery,
       reply: listOf(teamSchema),
       handler: async (context, { query }) => {
@@ -67,23 +63,19 @@ export function teamRoutes(deps: TeamDeps): Route[] {
         return isProblem(list) ? list : { ...list, data: await toTeams(deps, context, list.data) }
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/teams/:id',
       id: 'getTeam',
       summary: 'Retrieve a team',
-      scope: 'users:read',
+      reply: teamSchema,
       handler: (context, { params }) => retrieve(deps, store.db, context, params.id),
     }),
-    route({
-      ...common,
-      method: 'PATCH',
+    api.patch({
       path: '/teams/:id',
       id: 'updateTeam',
       summary: 'Change a team',
-      scope: 'users:write',
       body: input({ name: Type.Optional(name) }),
+      reply: teamSchema,
       handler: (context, { params, body }) =>
         store.transaction(async trx => {
           if (body.name !== undefined) {
@@ -93,7 +85,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
         }),
     }),
     deleteRoute(
-      { table: 'teams', object: 'team', path: '/teams', area: 'users', tag: common.tag },
+      { table: 'teams', object: 'team', path: '/teams', area: 'users', tag: 'Teams' },
       {
         description: 'Its members stay in the organisation without a team. Queues that list it no longer reach them.',
         before: async (trx, context, { id }) => {

@@ -1,13 +1,15 @@
 import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { PURPOSES } from '../models/tables.ts'
 import { type Amounts, measureUsage } from '../usage/usage.ts'
 import { modelUsage } from './model-usage.ts'
+
+const api = operations('Organisation', 'organisation')
 
 export interface UsageDeps {
   store: Store
@@ -86,14 +88,11 @@ export const usageQuery = input({
 
 export function usageRoutes(deps: UsageDeps): Route[] {
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/usage',
       id: 'getUsage',
       summary: 'Retrieve usage',
       description: `For this key's mode, by UTC day or month; at most ${MAX_ENTRIES} of them.`,
-      tag: 'Organisation',
-      scope: 'organisation:read',
       query: usageQuery,
       reply: usageSchema,
       handler: (context, { query: asked }) => usageOf(deps, context, asked),

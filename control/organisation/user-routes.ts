@@ -3,13 +3,15 @@ import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { memberProblem } from './members.ts'
 import type { UserRow } from './tables.ts'
 import { toUser, type User, userFields, userRole, userSchema } from './user-schema.ts'
+
+const api = operations('Users', 'users')
 
 export interface UserDeps {
   store: Store
@@ -40,14 +42,11 @@ const userListQuery = input({
 export function userRoutes(deps: UserDeps): Route[] {
   const { store } = deps
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/users',
       id: 'listUsers',
       summary: 'List members',
       description: 'Deactivated ones too, newest first.',
-      tag: 'Users',
-      scope: 'users:read',
       query: userListQuery,
       reply: listOf(userSchema),
       handler: (context, { query }) => {
@@ -56,28 +55,22 @@ export function userRoutes(deps: UserDeps): Route[] {
         return pageOf({ db: store.db, tenant: context, table: 'users', where }, query, '/v1/users', toUser)
       },
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/users/:id',
       id: 'getUser',
       summary: 'Retrieve a member',
-      tag: 'Users',
-      scope: 'users:read',
       reply: userSchema,
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('users', params.id)
         return row === undefined ? missing('user', params.id) : toUser(row)
       },
     }),
-    route({
-      method: 'PATCH',
+    api.patch({
       path: '/users/:id',
       id: 'updateUser',
       summary: 'Change a member',
       description:
         'When a member is deactivated, its phones and softphone tokens are forgotten, a call that rings there rings the next agent, and its softphone is closed after the running call; its callbacks are returned by the other agents, and who calls it is turned away (`not_found`). 409 if another member has the extension.',
-      tag: 'Users',
-      scope: 'users:write',
       body: changeBody,
       reply: userSchema,
       errors: [409],

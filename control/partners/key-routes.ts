@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
 import { endStreams } from '../http/wire/open-streams.ts'
@@ -12,6 +12,8 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { apiKeySchema, apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
 import type { PartnerDeps } from './routes.ts'
+
+const api = operations('Partners', 'partners')
 
 const PATH = '/partner/organisations/:id/api_keys'
 
@@ -24,14 +26,11 @@ const keyParams = Type.Object({ ...idParams.properties, key_id: idParams.propert
 /** Routes of the API keys of a partner's organisations, in the mode of the partner's key. */
 export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: PATH,
       id: 'createPartnerApiKey',
       summary: "Create a key for a client's organisation",
       description: 'In the mode of your key. The secret is only in this answer; we keep its hash.',
-      tag: 'Partners',
-      scope: 'partners:write',
       params: idParams,
       body: newKey,
       status: 201,
@@ -48,14 +47,11 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
           return { ...toApiKey(row!), secret }
         }),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: PATH,
       id: 'listPartnerApiKeys',
       summary: "List the keys of a client's organisation",
       description: 'Including those that it created itself; without their secrets, newest first.',
-      tag: 'Partners',
-      scope: 'partners:read',
       params: idParams,
       query: listQuery,
       reply: listOf(apiKeySchema),
@@ -66,14 +62,11 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
         return pageOf({ db: store.db, tenant: client, table: 'api_keys' }, query, url, toApiKey)
       },
     }),
-    route({
-      method: 'DELETE',
+    api.delete({
       path: `${PATH}/:key_id`,
       id: 'deletePartnerApiKey',
       summary: "Revoke a key of a client's organisation",
       description: 'Takes effect at once; on other nodes of the same database within a second.',
-      tag: 'Partners',
-      scope: 'partners:write',
       params: keyParams,
       reply: deletedObject('api_key'),
       handler: (context, { params: { id, key_id } }) =>

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem } from '../http/errors.ts'
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { forgetWith } from '../http/wire/known-keys.ts'
 import { endStreamsOfAll } from '../http/wire/open-streams.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -23,79 +23,72 @@ import {
 } from '../usage/client.ts'
 import { changeBody, createBody } from './schema.ts'
 
+const api = operations('Partners', 'partners')
+
 export interface PartnerDeps {
   store: Store
   now: () => Date
 }
 
 const PATH = '/partner/organisations'
-const same = { tag: 'Partners', reply: partnerOrganisationSchema } as const
 
 /** Routes of the organisations that a partner has created and manages. */
 export function partnerRoutes(deps: PartnerDeps): Route[] {
   const plain: Plain<'partner_organisations', typeof partnerOrganisationSchema> = {
-    ...same,
     store: deps.store,
     table: 'partner_organisations',
     object: 'partner_organisation',
     path: PATH,
     area: 'partners',
+    tag: 'Partners',
+    reply: partnerOrganisationSchema,
     toObject: toPartnerOrganisation,
   }
   return [
-    route({
-      ...same,
-      method: 'POST',
+    api.post({
       path: PATH,
       id: 'createPartnerOrganisation',
       summary: "Create a client's organisation",
       description:
         'An organisation like any other, managed by yours: you create its keys, set its limits, suspend it and hand it over. Its objects are visible with its own keys, and with yours if the request has its ID in the header `Service-Account`. 409 if another organisation manages yours.',
-      scope: 'partners:write',
       body: createBody,
       status: 201,
       errors: [409],
+      reply: partnerOrganisationSchema,
       handler: (context, { body }) => create(deps, context, body),
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    route({
-      ...same,
-      method: 'PATCH',
+    api.patch({
       path: `${PATH}/:id`,
       id: 'updatePartnerOrganisation',
       summary: "Change the name or the limits of a client's organisation",
       description: 'Updates the fields sent. Limits take effect within a second on every node.',
-      scope: 'partners:write',
       params: idParams,
       body: changeBody,
+      reply: partnerOrganisationSchema,
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
     ...([true, false] as const).map(suspended =>
-      route({
-        ...same,
-        method: 'POST',
+      api.post({
         path: `${PATH}/:id/${suspended ? 'suspend' : 'resume'}`,
         id: suspended ? 'suspendPartnerOrganisation' : 'resumePartnerOrganisation',
         summary: suspended ? "Suspend a client's organisation" : "Resume a client's organisation",
         description: suspended
           ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second; its event streams end. Running calls continue. 409 if it is already suspended.'
           : 'Its keys and calls work again. 409 if it is not suspended.',
-        scope: 'partners:write',
         params: idParams,
         errors: [409],
+        reply: partnerOrganisationSchema,
         handler: (context, { params }) => suspend(deps, context, params.id, suspended),
       }),
     ),
-    route({
-      tag: same.tag,
-      method: 'POST',
+    api.post({
       path: `${PATH}/:id/hand_over`,
       id: 'handOverPartnerOrganisation',
       summary: 'Hand an organisation over to its client',
       description:
         'From now on it is independent, without your limits. All its keys in this mode are revoked. The key in the answer is for the client, who can create others with it.',
-      scope: 'partners:write',
       params: idParams,
       reply: apiKeyWithSecret,
       errors: [409],

@@ -1,12 +1,14 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, timestamp } from '../kernel/schema.ts'
 import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
 import { METERS, type Meter } from '../usage/tables.ts'
 import { clientOf } from './key-routes.ts'
 import type { PartnerDeps } from './routes.ts'
+
+const api = operations('Partners', 'partners')
 
 const meters = Object.keys(METERS) as Meter[]
 const none = Object.fromEntries(meters.map(meter => [meter, 0])) as Record<Meter, number>
@@ -32,14 +34,11 @@ const range = input({
 
 /** Routes of the usage of a partner's organisations: of one by day, or of all together. */
 export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
-  route({
-    method: 'GET',
+  api.get({
     path: '/partner/organisations/:id/usage',
     id: 'getPartnerOrganisationUsage',
     summary: "Retrieve the usage of a client's organisation",
     description: 'The same as its own `GET /usage`, in the mode of your key.',
-    tag: 'Partners',
-    scope: 'partners:read',
     query: usageQuery,
     reply: usageSchema,
     handler: async (context, { params, query }) => {
@@ -47,13 +46,10 @@ export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
       return 'problem' in client ? client : usageOf(deps, client, query)
     },
   }),
-  route({
-    method: 'GET',
+  api.get({
     path: '/partner/usage',
     id: 'getPartnerUsage',
     summary: 'Retrieve the usage of all clients together',
-    tag: 'Partners',
-    scope: 'partners:read',
     query: range,
     reply: rolledUp,
     handler: (context, { query }) => rollUp(deps, context, query),

@@ -3,7 +3,7 @@ import { ANY_AGENT } from '../callbacks/booking.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM } from '../http/wire/event-stream.ts'
 import { LIVE, type LiveParts, liveAnswer } from '../http/wire/live-answer.ts'
 import { input, oneOf } from '../kernel/schema.ts'
@@ -13,6 +13,8 @@ import { AGENT_STATES, type AgentStatus, agentStatusSchema } from './agent-schem
 import { agentStatusesOf, agentStatusOf, setWish } from './agent-status.ts'
 import { forgetDevices } from './agents/shut-out.ts'
 import { settingsOf } from './settings/store.ts'
+
+const api = operations('Agents', 'agents')
 
 export interface AgentDeps {
   store: Store
@@ -32,29 +34,23 @@ const params = Type.Object({ id: Type.String({ pattern: '^usr_[A-Za-z0-9]+$', ma
 export function agentRoutes(deps: AgentDeps): Route[] {
   const { store, now } = deps
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/agents',
       id: 'listAgents',
       summary: "List all agents' presence",
       description: `All active members, newest first. ${LIVE}`,
-      tag: 'Agents',
-      scope: 'agents:read',
       query: agentListQuery,
       reply: listOf(agentStatusSchema),
       streamType: EVENT_STREAM,
       handler: (context, { query, headers }) =>
         liveAnswer(deps.live, context, headers.accept, () => presence(store.db, context, query)),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/agents/:id/status',
       id: 'getAgentStatus',
       summary: "Retrieve an agent's presence",
       description:
         "A user's presence as a human agent, and the queues they answer. After 20 s without a registered phone or an open softphone it is `offline`.",
-      tag: 'Agents',
-      scope: 'agents:read',
       params,
       reply: agentStatusSchema,
       handler: async (context, { params: { id } }) => {
@@ -62,15 +58,12 @@ export function agentRoutes(deps: AgentDeps): Route[] {
         return user === undefined ? missing('user', id) : agentStatusOf(store.db, context, user)
       },
     }),
-    route({
-      method: 'PUT',
+    api.put({
       path: '/agents/:id/status',
       id: 'setAgentStatus',
       summary: "Set an agent's presence",
       description:
         'During a call the change takes effect after the call; a wrap-up ends at once. A phone that rings for a queue stops when its member is `away` or `offline`, and the next one rings. 409 for a member who is not active.',
-      tag: 'Agents',
-      scope: 'agents:write',
       params,
       body: input({ status: oneOf(['available', 'away', 'offline']) }),
       reply: agentStatusSchema,

@@ -4,7 +4,7 @@ import { CALL_TARGETS } from '../flows/targets.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { referenceProblem } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -20,6 +20,8 @@ import {
   unhold,
 } from './call-handling.ts'
 import type { Target } from './targets.ts'
+
+const api = operations('Calls', 'calls')
 
 export interface CallHandlingDeps {
   store: Store
@@ -55,19 +57,13 @@ const superviseBody = input({
   user_id: Type.String({ maxLength: 200, description: 'The supervisor: all their devices ring.' }),
 })
 
-const common = {
-  method: 'POST',
-  tag: 'Calls',
-  scope: 'calls:write',
-  reply: callSchema,
-  errors: [409] as number[],
-} as const
+const common = { reply: callSchema, errors: [409] as number[] } as const
 
 export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
   const act = (context: Context, callId: string, what: (handling: Handling) => Promise<Problem | null>) =>
     handle(deps, context, callId, what)
   return [
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/hold',
       id: 'holdCall',
@@ -76,7 +72,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
         'The caller hears music, and can neither hear nor be heard by others. 409 if it is already on hold, talks with nobody, or is in a conference room (`in_room`), where the room holds its participant.',
       handler: (context, { params }) => act(context, params.id, handling => hold(handling, true)),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/unhold',
       id: 'unholdCall',
@@ -85,7 +81,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
         'Whoever put it there. 409 `not_held` if nobody did, or only an outside caller by their own phone: they alone can end that, and the call stays `held`.',
       handler: (context, { params }) => act(context, params.id, unhold),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/transfer',
       id: 'transferCall',
@@ -95,7 +91,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       body: transferBody,
       handler: (context, { params, body }) => transfer(deps, context, params.id, body),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/transfer/complete',
       id: 'completeTransfer',
@@ -104,7 +100,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
         'Connects the caller with the consulted party. If the agent hangs up, the transfer is completed too.',
       handler: (context, { params }) => act(context, params.id, handling => endConsultation(handling, 'complete')),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/transfer/cancel',
       id: 'cancelTransfer',
@@ -112,7 +108,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       description: 'The caller talks with the agent again.',
       handler: (context, { params }) => act(context, params.id, handling => endConsultation(handling, 'cancel')),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/supervise',
       id: 'superviseCall',

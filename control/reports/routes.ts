@@ -1,9 +1,11 @@
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { changeReport, createReport, deleteRuns, type ReportDeps, runNow } from './report.ts'
 import { reportRunSchema } from './run-schema.ts'
 import { reportRunRoutes } from './runs.ts'
 import { changeBody, createBody, reportSchema, runBody, toReport } from './schema.ts'
+
+const api = operations('Reports', 'reports')
 
 export function reportRoutes(deps: ReportDeps): Route[] {
   const plain: Plain<'reports', typeof reportSchema> = {
@@ -28,15 +30,12 @@ export function reportRoutes(deps: ReportDeps): Route[] {
       },
       { description: 'Also deletes its runs and their files.', before: deleteRuns },
     ),
-    route({
-      tag: plain.tag,
-      method: 'POST',
+    api.post({
       path: '/reports/:id/run',
       id: 'runReport',
       summary: 'Run a report now',
       description:
         'Returns the run with status `queued`. It is made and mailed in the background; `report.run.completed` or `report.run.failed` reports the end. Test mode sends no mail. 409 with `details.reason` `too_many_runs`.',
-      scope: 'reports:write',
       body: runBody,
       status: 201,
       reply: reportRunSchema,

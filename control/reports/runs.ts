@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { downloadAnswer } from '../http/wire/file-answer.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { CONTENT_TYPES, type Format } from './format.ts'
@@ -12,13 +12,12 @@ import { reportRunSchema, toReportRun } from './run-schema.ts'
 import { runParams } from './schema.ts'
 import type { ReportRunRow } from './tables.ts'
 
-const common = { method: 'GET', tag: 'Reports', scope: 'reports:read' } as const
+const api = operations('Reports', 'reports')
 
 export function reportRunRoutes(deps: ReportDeps): Route[] {
   const { store } = deps
   return [
-    route({
-      ...common,
+    api.get({
       path: '/reports/:id/runs',
       id: 'listReportRuns',
       summary: "List a report's runs",
@@ -31,8 +30,7 @@ export function reportRunRoutes(deps: ReportDeps): Route[] {
         return page(runs, query, `/v1/reports/${id}/runs`, toReportRun)
       },
     }),
-    route({
-      ...common,
+    api.get({
       path: '/reports/:id/runs/:run_id',
       id: 'getReportRun',
       summary: 'Retrieve a run of a report',
@@ -49,8 +47,7 @@ export function reportRunRoutes(deps: ReportDeps): Route[] {
 }
 
 const artifactRoute = (deps: ReportDeps, format: Format, id: string): Route =>
-  route({
-    ...common,
+  api.get({
     path: `/reports/:id/runs/:run_id/${format}`,
     id,
     summary: `Download a run as ${format.toUpperCase()}`,

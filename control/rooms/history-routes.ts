@@ -2,11 +2,13 @@ import { NO_NOTES, notesOf } from '../calls/session-state.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { type List, type ListQuery, listOf, listQuery, page } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { participantCounts } from './conference-session.ts'
 import { type ConferenceSession, conferenceSessionSchema, toSession } from './session-schema.ts'
+
+const api = operations('Conference rooms', 'conference')
 
 export interface RoomHistoryDeps {
   store: Store
@@ -17,14 +19,11 @@ const MAX_SESSIONS = 100
 
 export function roomHistoryRoutes(deps: RoomHistoryDeps): Route[] {
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/conference_rooms/:id/history',
       id: 'listConferenceSessions',
       summary: "List a conference room's recent sessions",
       description: 'At most the 100 latest, newest first. Each session is a call.',
-      tag: 'Conference rooms',
-      scope: 'conference:read',
       query: listQuery,
       reply: listOf(conferenceSessionSchema),
       handler: (context, { params, query }) => listSessions(deps, context, params.id, query),

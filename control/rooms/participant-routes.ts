@@ -12,11 +12,13 @@ import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { deletedObject, input, metadata, oneOf } from '../kernel/schema.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
+
+const api = operations('Conference rooms', 'conference')
 
 const inviteBody = input({
   to: Type.String({ minLength: 1, maxLength: 512, description: 'A number in E.164, or a SIP URI: it is dialled.' }),
@@ -37,19 +39,14 @@ const changeBody = input({
 })
 type Change = Static<typeof changeBody>
 
-const write = { tag: 'Conference rooms', scope: 'conference:write', errors: [409, 503] as number[] } as const
-
 export function roomParticipantRoutes(deps: DialDeps): Route[] {
   const { store } = deps
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/conference_rooms/:id/participants',
       id: 'listConferenceParticipants',
       summary: 'List who is in a conference room',
       description: 'Including those who are joining: being dialled, entering the PIN, waiting for a moderator.',
-      tag: 'Conference rooms',
-      scope: 'conference:read',
       query: listQuery,
       reply: listOf(participantSchema),
       handler: async (context, { params, query }) => {
@@ -70,9 +67,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
         return { ...list, data: await shownLive(deps.media, list.data.flatMap(rowsOf)) }
       },
     }),
-    route({
-      ...write,
-      method: 'POST',
+    api.post({
       path: '/conference_rooms/:id/participants',
       id: 'inviteConferenceParticipant',
       summary: 'Dial somebody into a conference room',
@@ -81,6 +76,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       body: inviteBody,
       status: 201,
       reply: participantSchema,
+      errors: [409, 503],
       handler: async (context, { params, body }) => {
         const room = await findRoom(store.db, context, params.id)
         if (room === undefined) return missing('conference_room', params.id)
@@ -105,9 +101,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
         return 'problem' in placed ? placed : toParticipant(placed.participant, placed.call)
       },
     }),
-    route({
-      ...write,
-      method: 'PATCH',
+    api.patch({
       path: '/conference_rooms/:id/participants/:participant_id',
       id: 'updateConferenceParticipant',
       summary: 'Change a participant',
@@ -115,18 +109,18 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       params: participantParams,
       body: changeBody,
       reply: participantSchema,
+      errors: [409, 503],
       handler: (context, { params: { id, participant_id }, body }) =>
         deps.changes.take(participant_id, () => change(deps, context, id, participant_id, body)),
     }),
-    route({
-      ...write,
-      method: 'DELETE',
+    api.delete({
       path: '/conference_rooms/:id/participants/:participant_id',
       id: 'removeConferenceParticipant',
       summary: 'Remove a participant',
       description: 'Hangs it up. 409 if it has left already.',
       params: participantParams,
       reply: deletedObject('participant'),
+      errors: [409, 503],
       handler: async (context, { params }) => {
         const found = await find(deps, context, params.id, params.participant_id)
         const removed = {

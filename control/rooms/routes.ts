@@ -2,13 +2,13 @@ import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { conflict, isProblem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { deleteRoute, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { type ConferenceRoomDeps, changeRoom, createRoom, replaceLink } from './room.ts'
 import { conferenceRoomSchema, conferenceRoomWithLinkSchema } from './room-schema.ts'
 import { changeBody, createBody, roomListQuery } from './schema.ts'
 import { toObject } from './shown.ts'
 
-const common = { tag: 'Conference rooms' } as const
+const api = operations('Conference rooms', 'conference')
 
 export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
   const { store } = deps
@@ -18,29 +18,23 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
     object: 'conference_room',
     path: '/conference_rooms',
     area: 'conference',
-    tag: common.tag,
+    tag: 'Conference rooms',
   } as const
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/conference_rooms',
       id: 'createConferenceRoom',
       summary: 'Create a conference room',
       description: 'Phones dial in by an inbound route to the room.',
-      ...common,
-      scope: 'conference:write',
       body: createBody,
       reply: conferenceRoomWithLinkSchema,
       errors: [409],
       handler: (context, { body }) => createRoom(deps, context, body),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/conference_rooms',
       id: 'listConferenceRooms',
       summary: 'List active conference rooms',
-      ...common,
-      scope: 'conference:read',
       query: roomListQuery,
       reply: listOf(conferenceRoomSchema),
       handler: async (context, { query }) => {
@@ -55,27 +49,21 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       reply: conferenceRoomSchema,
       toObject: (row, context) => toObject(store.db, context, row),
     }),
-    route({
-      method: 'POST',
+    api.post({
       path: '/conference_rooms/:id/links',
       id: 'createConferenceRoomLink',
       summary: "Replace a conference room's guest link",
       description: 'The previous link stops working at once; the new one is returned only once.',
-      ...common,
-      scope: 'conference:write',
       reply: conferenceRoomWithLinkSchema,
       errors: [409],
       handler: (context, { params }) => replaceLink(deps, context, params.id),
     }),
-    route({
-      method: 'PATCH',
+    api.patch({
       path: '/conference_rooms/:id',
       id: 'updateConferenceRoom',
       summary: 'Change a conference room',
       description:
         'Updates the fields sent, a `schedule` as a whole. A PIN of null removes the PIN. A running session keeps `record`, `transcribe`, `announce` and `max_participants`. 409 for `locked` without a session.',
-      ...common,
-      scope: 'conference:write',
       body: changeBody,
       reply: conferenceRoomSchema,
       errors: [409],

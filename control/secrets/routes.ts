@@ -5,7 +5,7 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { plainRoutes } from '../http/plain-resource.ts'
 import type { User } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -13,6 +13,8 @@ import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { changeBody, createBody, rotateBody, type Secret, secretSchema, toSecret } from './schema.ts'
 import type { SecretRow } from './tables.ts'
+
+const api = operations('Secrets', 'secrets')
 
 export interface SecretDeps {
   store: Store
@@ -52,10 +54,8 @@ export function secretRoutes(deps: SecretDeps): Route[] {
 
 function reading(deps: SecretDeps): Route[] {
   const { store } = deps
-  const common = { method: 'GET', tag: 'Secrets', scope: 'secrets:read' } as const
   return [
-    route({
-      ...common,
+    api.get({
       path: '/secrets',
       id: 'listSecrets',
       summary: 'List secrets',
@@ -70,8 +70,7 @@ function reading(deps: SecretDeps): Route[] {
         return { ...list, data: list.data.map(row => toSecret(row, users.get(row.name) ?? [])) }
       },
     }),
-    route({
-      ...common,
+    api.get({
       path: '/secrets/:id',
       id: 'getSecret',
       summary: 'Retrieve a secret',
@@ -127,15 +126,12 @@ const change =
     })
 
 const rotating = (deps: SecretDeps): Route =>
-  route({
-    method: 'POST',
+  api.post({
     path: '/secrets/:id/rotate',
     id: 'rotateSecret',
     summary: 'Rotate a secret',
     description:
       'Every request from now on uses the new value, on every node; the old value is deleted. Emits `secret.rotated`.',
-    tag: 'Secrets',
-    scope: 'secrets:write',
     body: rotateBody,
     reply: secretSchema,
     handler: (context, { params: { id }, body }) =>

@@ -5,7 +5,7 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import type { ServerUrlProblem } from '../http/url-policy.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
@@ -28,6 +28,8 @@ import { secretsIn } from './secrets-in.ts'
 import { columnsOf, definitionAt, keepVersion, MAX_VERSIONS, noVersion, toTool } from './store.ts'
 import type { ToolRow, ToolVersionRow } from './tables.ts'
 import { type TrialDeps, trialRoute } from './trial.ts'
+
+const api = operations('Tools', 'tools')
 
 export interface ToolDeps extends TrialDeps {
   store: Store
@@ -172,16 +174,13 @@ async function write(
 
 function versionRoutes(deps: ToolDeps): Route[] {
   const { store } = deps
-  const common = { tag: 'Tools', params: idParams } as const
   return [
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
+      params: idParams,
       path: '/tools/:id/versions',
       id: 'listToolVersions',
       summary: 'List the versions of a tool',
       description: `The latest ${MAX_VERSIONS}.`,
-      scope: 'tools:read',
       query: listQuery,
       reply: listOf(toolVersionSchema),
       handler: async (context, { params: { id }, query }) => {
@@ -191,14 +190,12 @@ function versionRoutes(deps: ToolDeps): Route[] {
         return page(versions, query, `/v1/tools/${id}/versions`, toVersion)
       },
     }),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
+      params: idParams,
       path: '/tools/:id/restore',
       id: 'restoreTool',
       summary: 'Restore an earlier version of a tool',
       description: 'Creates a new version. Emits `tool.updated`.',
-      scope: 'tools:write',
       body: restoreBody,
       reply: toolSchema,
       handler: (context, { params: { id }, body: { version } }) =>

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { blotOf } from '../secrets/blot.ts'
@@ -12,6 +12,8 @@ import { secretsIn } from './secrets-in.ts'
 import { definitionAt, noVersion } from './store.ts'
 import type { ToolRow } from './tables.ts'
 import { type ToolParts, useHttp } from './use-http.ts'
+
+const api = operations('Tools', 'tools')
 
 export interface TrialDeps {
   store: Store
@@ -24,15 +26,12 @@ type Body = Static<typeof testBody>
 type Outcome = Pick<ToolTest, 'status' | 'request' | 'output' | 'http_status' | 'attempts'>
 
 export const trialRoute = (deps: TrialDeps): Route =>
-  route({
-    method: 'POST',
+  api.post({
     path: '/tools/:id/test',
     id: 'testTool',
     summary: 'Test a tool',
     description:
       'As a model would use it. `dry` shows the request; `real` sends it and shows what the model would get. Secrets are masked in both. Tools that act on a call can only be tested dry. A test with invalid arguments fails.',
-    tag: 'Tools',
-    scope: 'tools:write',
     body: testBody,
     reply: toolTestSchema,
     handler: (context, { params, body }) => trial(deps, context, params.id, body),

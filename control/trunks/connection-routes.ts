@@ -5,7 +5,7 @@ import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
@@ -37,6 +37,8 @@ import {
 import { changeNetworks, forgetNetworks, insertConnection } from './networks.ts'
 import type { ConnectionHost } from './outbound.ts'
 import type { ConnectionRow } from './tables.ts'
+
+const api = operations('Connections', 'connections')
 
 const HOST = '^[A-Za-z0-9.:_\\[\\]-]{1,253}$'
 const SIP_PORT = 5060
@@ -191,13 +193,10 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
     toObject: toConnection,
   }
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/connections',
       id: 'createConnection',
       summary: 'Connect a trunk or a peer',
-      tag: 'Connections',
-      scope: 'connections:write',
       body: createBody,
       status: 201,
       reply: connectionSchema,

@@ -6,7 +6,7 @@ import { CALL_TARGETS } from '../flows/targets.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
@@ -15,6 +15,8 @@ import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { businessHours, changedHours } from '../organisation/hours-schema.ts'
 import { answerOf, answersOf, type RouteHours } from './inbound.ts'
 import type { InboundRouteRow } from './tables.ts'
+
+const api = operations('Inbound routes', 'numbers')
 
 const pattern = (what: string) =>
   nullable(
@@ -108,13 +110,10 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
     toObject: toInboundRoute,
   }
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/inbound_routes',
       id: 'createInboundRoute',
       summary: 'Route inbound calls to a target',
-      tag: 'Inbound routes',
-      scope: 'numbers:write',
       body: createBody,
       status: 201,
       reply: inboundRouteSchema,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, partialInput } from '../kernel/schema.ts'
@@ -10,6 +10,8 @@ import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
 import type { PhoneNumberRow } from './tables.ts'
+
+const api = operations('Phone numbers', 'numbers')
 
 const changeBody = partialInput({
   connection_id: nullable(Type.String({ maxLength: 200, description: 'Connection for calls from this number.' })),
@@ -40,15 +42,12 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
     toObject: toPhoneNumber,
   }
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/phone_numbers',
       id: 'createPhoneNumber',
       summary: 'Add one of your phone numbers',
       description:
         'With a live key, a number that reaches you over a connection; with a test key, a sandbox number. 409 if it already exists.',
-      tag: 'Phone numbers',
-      scope: 'numbers:write',
       body: createBody,
       status: 201,
       reply: phoneNumberSchema,

@@ -1,10 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { apiObject, input, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { METERS, type Meter, type UsageEntryRow } from './tables.ts'
+
+const api = operations('Organisation', 'organisation')
 
 const meters = Object.keys(METERS) as Meter[]
 
@@ -26,15 +28,12 @@ const query = input({
 })
 
 export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
-  route({
-    method: 'GET',
+  api.get({
     path: '/usage/entries',
     id: 'listUsageEntries',
     summary: 'List the entries of usage',
     description:
       'The ledger, newest first: an entry for each meter of each object. Entries are never changed or deleted, even if the object is.',
-    tag: 'Organisation',
-    scope: 'organisation:read',
     query,
     reply: listOf(usageEntrySchema),
     handler: (context, { query: { meter, source_id, ...asked } }) =>

@@ -5,10 +5,12 @@ import { isFailure } from '../../media/protocol.ts'
 import { catalogueRoutes } from '../http/catalogue.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { type RawAnswer, type Route, route } from '../http/route.ts'
+import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { OfferedVoice, OfferedVoices } from './offered.ts'
+
+const api = operations('Voices and models', 'assistants')
 
 export interface VoiceDeps {
   voices: OfferedVoices
@@ -76,14 +78,11 @@ export function voiceRoutes(deps: VoiceDeps): Route[] {
         'Voices of the configured provider first, then the offline ones. Other names are refused in all settings.',
       all: of => deps.voices.all.map(voice => toVoice(voice, of)),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/voices/:id/preview',
       id: 'getVoicePreview',
       summary: 'Hear a voice',
       description: 'A sentence in the voice, as it sounds on a telephone: WAV, mono, 8 kHz.',
-      tag: 'Voices and models',
-      scope: 'assistants:read',
       query: previewQuery,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',

@@ -3,11 +3,13 @@ import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from './delivery-schema.ts'
+
+const api = operations('Webhooks', 'webhooks')
 
 interface DeliveryDeps {
   store: Store
@@ -27,14 +29,11 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
     toObject: toWebhookDelivery,
   }
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/webhook_deliveries',
       id: 'listWebhookDeliveries',
       summary: 'List webhook deliveries',
       description: 'One for each event and endpoint, and one for each replay. Finished ones are kept for 30 days.',
-      tag: 'Webhooks',
-      scope: 'webhooks:read',
       query: input({
         ...listParameters,
         endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -50,15 +49,12 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
       },
     }),
     retrieveRoute(plain),
-    route({
-      method: 'POST',
+    api.post({
       path: '/webhook_deliveries/:id/retry',
       id: 'retryWebhookDelivery',
       summary: 'Retry a webhook delivery',
       description:
         'At once and, if that fails, by the schedule from its start. Succeeded deliveries can be retried too. 409 with `details.reason` `attempt_running` or `endpoint_disabled`.',
-      tag: 'Webhooks',
-      scope: 'webhooks:write',
       reply: webhookDeliverySchema,
       errors: [409],
       handler: (context, { params }) => retry(deps, context, params.id),

@@ -3,7 +3,7 @@ import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, listQuery, page, timeRange, within } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { kindOfEvent } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
@@ -12,6 +12,8 @@ import type { Store } from '../kernel/store/store.ts'
 import type { EventRow } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { noSuchType } from './live-events.ts'
+
+const api = operations('Events', 'events')
 
 const RECORDED =
   'An upper bound leaves out what was recorded more than a day after it happened, as after a long outage.'
@@ -26,13 +28,10 @@ const shownTo =
 export function eventRoutes(deps: { store: Store }): Route[] {
   const { store } = deps
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/events',
       id: 'listEvents',
       summary: 'List events',
-      tag: 'Events',
-      scope: 'events:read',
       query: input({
         ...listParameters,
         type: Type.Optional(Type.String({ maxLength: 100, description: 'Only events of this type.' })),
@@ -59,14 +58,11 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       reply: eventSchema(),
       toObject: (row, context) => shownTo(context)(row),
     }),
-    route({
-      method: 'GET',
+    operations('Calls', 'calls').get({
       path: '/calls/:id/events',
       id: 'listCallEvents',
       summary: "List a call's events",
       description: 'Including those of its streams, pauses and recording.',
-      tag: 'Calls',
-      scope: 'calls:read',
       query: listQuery,
       reply: listOf(eventSchema()),
       handler: async (context, { params, query }) => {

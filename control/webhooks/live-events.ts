@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
-import { type RawAnswer, type Route, route } from '../http/route.ts'
+import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { EVENT_STREAM, eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
@@ -15,6 +15,8 @@ import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { Waiting } from '../kernel/waiting.ts'
+
+const api = operations('Events', 'events')
 
 /** Events read per query. */
 const PAGE = 100
@@ -43,14 +45,11 @@ const DESCRIPTION =
 
 export function liveEventRoute({ store, live }: { store: Store; live: LiveParts }): Route {
   const parts = { store, live, news: new News(store) }
-  return route({
-    method: 'GET',
+  return api.get({
     path: '/events/stream',
     id: 'streamEvents',
     summary: 'Follow events',
     description: DESCRIPTION,
-    tag: 'Events',
-    scope: 'events:read',
     query: input({
       types: Type.Optional(
         Type.String({

@@ -1,8 +1,10 @@
 import Type from 'typebox'
-import { type Route, route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { eventTypes, kindOfEvent } from '../kernel/events/catalog.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { input, oneOf } from '../kernel/schema.ts'
+
+const api = operations('Test helpers', 'test_helpers')
 
 /** Specification, "TestHelperEvent". */
 const testEventSchema = Type.Object(
@@ -17,15 +19,12 @@ const testEventSchema = Type.Object(
 
 export function testHelperRoutes({ now }: { now: () => Date }): Route[] {
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/test_helpers/events',
       id: 'createTestEvent',
       summary: 'Emit a sample event',
       description:
         'Stored, and delivered to the test-mode webhook endpoints that subscribe to its type, like any event.',
-      tag: 'Test helpers',
-      scope: 'test_helpers:write',
       mode: 'test',
       body: input({ type: oneOf(eventTypes(), { description: 'An event type of the catalogue.' }) }),
       status: 201,

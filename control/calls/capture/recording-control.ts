@@ -1,7 +1,7 @@
 import { isFailure, isUndecided } from '../../../media/protocol.ts'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -14,26 +14,20 @@ import { encryptsRecordings } from './call-capture.ts'
 import { endedMeanwhile, unconsentedProblem } from './demanded-consent.ts'
 import { type CallRecording, callRecordingSchema, toCallRecording } from './recording-schema.ts'
 
+const api = operations('Recordings', 'recordings')
+
 export interface CaptureControlDeps {
   store: Store
   media: MediaPort
   now: () => Date
 }
 
-/** What starting and stopping a recording or a transcript have in common. */
-export const CAPTURE_CONTROL = {
-  method: 'POST',
-  tag: 'Recordings',
-  scope: 'recordings:write',
-  errors: [409, 503] as number[],
-} as const
-
-const common = { ...CAPTURE_CONTROL, reply: callRecordingSchema } as const
+const common = { errors: [409, 503], reply: callRecordingSchema }
 
 /** Starts, pauses, resumes and stops the recording of a running call. */
 export function recordingControlRoutes(deps: CaptureControlDeps): Route[] {
   return [
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/recording/start',
       id: 'startRecording',
@@ -43,7 +37,7 @@ export function recordingControlRoutes(deps: CaptureControlDeps): Route[] {
       status: 201,
       handler: (context, { params }) => start(deps, context, params.id),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/recording/pause',
       id: 'pauseRecording',
@@ -52,14 +46,14 @@ export function recordingControlRoutes(deps: CaptureControlDeps): Route[] {
         'Every channel is silent until the recording is resumed. The timeline continues, and `segments` lists the pause.',
       handler: (context, { params }) => setPaused(deps, context, params.id, true),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/recording/resume',
       id: 'resumeRecording',
       summary: "Resume a call's recording",
       handler: (context, { params }) => setPaused(deps, context, params.id, false),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/recording/stop',
       id: 'stopRecording',

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, type Problem, problem } from '../../http/errors.ts'
-import { type RawAnswer, type Route, route } from '../../http/route.ts'
+import { operations, type RawAnswer, type Route } from '../../http/route.ts'
 import { recordingAnswer } from '../../http/sealed-answer.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
@@ -11,6 +11,8 @@ import type { RecordingRow } from '../tables.ts'
 import { fileOfCallMissing } from './file-missing.ts'
 import type { FormOf, RecordingForms } from './recording-forms.ts'
 import { callRecordingSchema, toCallRecording } from './recording-schema.ts'
+
+const api = operations('Recordings', 'recordings')
 
 export interface RecordingDeps {
   store: Store
@@ -34,28 +36,22 @@ const contentQuery = input({
 
 export function recordingRoutes(deps: RecordingDeps): Route[] {
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/calls/:id/recording',
       id: 'getRecording',
       summary: "Retrieve a call's recording",
-      tag: 'Recordings',
-      scope: 'recordings:read',
       reply: callRecordingSchema,
       handler: async (context, { params }) => {
         const row = await findRecording(deps, context, params.id)
         return isProblem(row) ? row : toCallRecording(row)
       },
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/calls/:id/recording/content',
       id: 'getRecordingContent',
       summary: "Download a call's recording",
       description:
         'WAV with a channel for each participant and one for the product. `channels` mixes them; `format=ogg` compresses a mix (Ogg Opus). `Range: bytes=…` returns a part.',
-      tag: 'Recordings',
-      scope: 'recordings:read',
       query: contentQuery,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',

@@ -5,7 +5,7 @@ import { MAX_TRACKS, streamUrlProblem, tooManyTracks, tracksOf } from '../../cap
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -17,6 +17,8 @@ import { insertStream } from './call-capture.ts'
 import { unconsentedProblem } from './demanded-consent.ts'
 import { type MediaStream, mediaStreamSchema, toMediaStream } from './stream-schema.ts'
 import { type StreamDeps as StartDeps, startStream } from './streams.ts'
+
+const api = operations('Media streams', 'calls')
 
 export interface StreamDeps extends StartDeps {
   store: Store
@@ -32,21 +34,14 @@ const streamParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
   stream_id: Type.String({ minLength: 1, maxLength: 200 }),
 })
-
-const read = { method: 'GET', tag: 'Media streams', scope: 'calls:read' } as const
-const write = {
-  tag: 'Media streams',
-  scope: 'streams:write',
-  reply: mediaStreamSchema,
-  errors: [409, 503] as number[],
-} as const
+const write = { reply: mediaStreamSchema, errors: [409, 503] as number[] } as const
 
 export function streamRoutes(deps: StreamDeps): Route[] {
   const { store } = deps
   return [
-    route({
+    api.post({
+      scope: 'streams:write',
       ...write,
-      method: 'POST',
       path: '/calls/:id/streams',
       id: 'createStream',
       summary: "Send a call's audio to a WebSocket",
@@ -56,8 +51,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       status: 201,
       handler: (context, { params, body }) => createStream(deps, context, params.id, body),
     }),
-    route({
-      ...read,
+    api.get({
       path: '/calls/:id/streams',
       id: 'listStreams',
       summary: "List a call's media streams",
@@ -71,8 +65,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
         return isProblem(list) ? list : { ...list, data: (await withCounters(deps, list.data)).map(toMediaStream) }
       },
     }),
-    route({
-      ...read,
+    api.get({
       path: '/calls/:id/streams/:stream_id',
       id: 'getStream',
       summary: 'Retrieve a media stream',
@@ -85,9 +78,9 @@ export function streamRoutes(deps: StreamDeps): Route[] {
         return toMediaStream(current ?? row)
       },
     }),
-    route({
+    api.delete({
+      scope: 'streams:write',
       ...write,
-      method: 'DELETE',
       path: '/calls/:id/streams/:stream_id',
       id: 'stopStream',
       summary: 'Stop a media stream',

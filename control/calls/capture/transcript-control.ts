@@ -2,27 +2,29 @@ import Type, { type Static } from 'typebox'
 import { isFailure, isUndecided } from '../../../media/protocol.ts'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { input, languageTag } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { beingStarted, mediaUnavailable } from '../dial.ts'
 import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
 import { keepableCall } from '../running-call.ts'
 import { endedMeanwhile, unconsentedProblem } from './demanded-consent.ts'
-import { CAPTURE_CONTROL, type CaptureControlDeps } from './recording-control.ts'
+import type { CaptureControlDeps } from './recording-control.ts'
 import { wantTranscript } from './transcript-rows.ts'
 import { readTranscript } from './transcripts.ts'
+
+const api = operations('Recordings', 'recordings')
 
 const startBody = input({
   language: Type.Optional(languageTag('Spoken language (BCP 47); absent: detected, or English.')),
 })
 
-const common = { ...CAPTURE_CONTROL, reply: callTranscriptSchema } as const
+const common = { errors: [409, 503], reply: callTranscriptSchema }
 
 /** Starts and stops the transcript of a running call. */
 export function transcriptControlRoutes(deps: CaptureControlDeps): Route[] {
   return [
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/transcript/start',
       id: 'startTranscript',
@@ -33,7 +35,7 @@ export function transcriptControlRoutes(deps: CaptureControlDeps): Route[] {
       status: 201,
       handler: (context, { params, body }) => start(deps, context, params.id, body),
     }),
-    route({
+    api.post({
       ...common,
       path: '/calls/:id/transcript/stop',
       id: 'stopTranscript',

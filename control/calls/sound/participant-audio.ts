@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { isFailure, isUndecided, type LegAudio } from '../../../media/protocol.ts'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { input } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
@@ -10,6 +10,8 @@ import { type DialDeps, mediaUnavailable } from '../dial.ts'
 import { type Participant, participantParams, participantSchema, toParticipant } from '../participant-schema.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import { type AudioInput, audioInput, changedAudio, soundOf } from './audio-schema.ts'
+
+const api = operations('Calls', 'calls')
 
 type Deps = Pick<DialDeps, 'store' | 'media' | 'changes'>
 
@@ -20,15 +22,12 @@ const changeBody = input({ audio: Type.Optional(audioInput) })
 
 /** Changes of a participant in any call; conference rooms have their own. */
 export const participantAudioRoute = (deps: Deps): Route =>
-  route({
-    method: 'PATCH',
+  api.patch({
     path: '/calls/:id/participants/:participant_id',
     id: 'updateCallParticipant',
     summary: "Change a participant's audio",
     description:
       'Gain, automatic gain, noise suppression and speech events. Takes effect at once. Fields that are not sent keep their value. 409 if the participant has left.',
-    tag: 'Calls',
-    scope: 'calls:write',
     params: participantParams,
     body: changeBody,
     reply: participantSchema,

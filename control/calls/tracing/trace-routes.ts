@@ -3,13 +3,15 @@ import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listQuery, pageOfAll } from '../../http/list.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { mediaUnavailable } from '../dial.ts'
 import { type TraceDeps, tracedLegs, traceOf } from './call-trace.ts'
 import { pcapOf } from './pcap.ts'
 import { sipMessageSchema, toSipMessages } from './trace-schema.ts'
+
+const api = operations('Calls', 'calls')
 
 const PCAP = 'application/vnd.tcpdump.pcap'
 const MAX_SECONDS = 180
@@ -29,12 +31,11 @@ const rtpHeadersSchema = Type.Object({
 })
 
 const errors = [409, 503]
-const read = { method: 'GET', tag: 'Calls', scope: 'calls:read', errors } as const
 
 export function traceRoutes(deps: TraceDeps): Route[] {
   return [
-    route({
-      ...read,
+    api.get({
+      errors,
       path: '/calls/:id/sip',
       id: 'listCallSipMessages',
       summary: "List a call's SIP messages",
@@ -49,8 +50,8 @@ export function traceRoutes(deps: TraceDeps): Route[] {
         return pageOfAll(messages, query, `/v1/calls/${params.id}/sip`)
       },
     }),
-    route({
-      ...read,
+    api.get({
+      errors,
       path: '/calls/:id/sip.pcap',
       id: 'getCallSipCapture',
       summary: "Download a call's SIP messages and RTP headers",
@@ -69,15 +70,12 @@ export function traceRoutes(deps: TraceDeps): Route[] {
         }
       },
     }),
-    route({
-      method: 'POST',
+    api.post({
       path: '/calls/:id/sip/rtp',
       id: 'traceCallRtp',
       summary: "Capture the headers of a running call's RTP packets",
       description:
         'For all legs in the call now, for `max_seconds`, at most 20,000 packets each. The result is in `GET /calls/{id}/sip.pcap`. Starting again discards the previous capture. 409 with `details.reason` `not_running` if nobody in the call has RTP.',
-      tag: 'Calls',
-      scope: 'calls:write',
       body: rtpHeadersBody,
       reply: rtpHeadersSchema,
       errors,

@@ -1,8 +1,10 @@
 import Type from 'typebox'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { input, nullable } from '../../kernel/schema.ts'
 import { contactParams, contactSchema } from '../contact-schema.ts'
 import { claim, dial, type PreviewDeps, skip } from './actions.ts'
+
+const api = operations('Campaigns', 'campaigns')
 
 const userId = Type.String({ minLength: 1, maxLength: 200, description: "The agent, who is in the campaign's queue." })
 const ofAgent = input({ user_id: userId })
@@ -20,8 +22,6 @@ const skipBody = input({
   ),
 })
 
-const common = { method: 'POST', tag: 'Campaigns', scope: 'campaigns:write', reply: contactSchema } as const
-
 const wantedOf = (params: { id: string; contact_id: string }, { user_id: userId }: { user_id: string }) => ({
   id: params.id,
   contactId: params.contact_id,
@@ -31,8 +31,7 @@ const wantedOf = (params: { id: string; contact_id: string }, { user_id: userId 
 /** Routes for agents who see a contact before it is called (mode `preview`). */
 export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
   return [
-    route({
-      ...common,
+    api.post({
       path: '/campaigns/:id/claim',
       id: 'claimCampaignContact',
       summary: 'Get the next contact of a campaign for an agent to look at',
@@ -40,11 +39,11 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
         'For a campaign in the mode `preview`. The contact is reserved for this agent for `claim_seconds`. Meanwhile the same request returns the same contact, and no queue rings the agent. 409 if no contact may be called now, or if the agent is looking at one of another campaign.',
       body: ofAgent,
       errors: [409],
+      reply: contactSchema,
       handler: (context, { params, body }) =>
         context.transaction(trx => claim(deps, trx, context, params.id, body.user_id)),
     }),
-    route({
-      ...common,
+    api.post({
       path: '/campaigns/:id/contacts/:contact_id/dial',
       id: 'dialCampaignContact',
       summary: 'Call a claimed contact',
@@ -53,11 +52,11 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       params: contactParams,
       body: ofAgent,
       errors: [409],
+      reply: contactSchema,
       handler: (context, { params, body }) =>
         context.transaction(trx => dial(deps, trx, context, wantedOf(params, body))),
     }),
-    route({
-      ...common,
+    api.post({
       path: '/campaigns/:id/contacts/:contact_id/skip',
       id: 'skipCampaignContact',
       summary: 'Do not call a claimed contact',
@@ -66,6 +65,7 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       params: contactParams,
       body: skipBody,
       errors: [409],
+      reply: contactSchema,
       handler: (context, { params, body }) =>
         context.transaction(trx => skip(deps, trx, context, wantedOf(params, body), body)),
     }),

@@ -1,13 +1,15 @@
 import { sql } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { isProblem } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { nullable } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { inPeriod, periodFields, periodOf } from '../period.ts'
 import { agreementOf, type Band, bandOf } from './agreement.ts'
 import { criteriaOf, reviewsOf } from './schema.ts'
+
+const api = operations('Quality', 'quality')
 
 const agreementSchema = Type.Object({
   count: Type.Integer({ description: 'Number of judgements compared.' }),
@@ -41,15 +43,12 @@ interface Pairs {
 }
 
 export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date }): Route =>
-  route({
-    method: 'GET',
+  api.get({
     path: '/qa_calibration',
     id: 'getQaCalibration',
     summary: 'Retrieve the agreement of reviewers and the machine',
     description:
       'For evaluations with reviews (`POST /qa_evaluations/{id}/reviews`) of calls made in the period. Scores agree if they are in the same band: not applicable, below 50, below 80, from 80.',
-    tag: 'Quality',
-    scope: 'quality:read',
     query: Type.Object(periodFields, { additionalProperties: false }),
     reply: calibrationSchema,
     handler: async (context, { query }) => {

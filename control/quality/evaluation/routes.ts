@@ -3,7 +3,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
 import { listOf, listParameters, page, timeRange, within } from '../../http/list.ts'
 import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Models } from '../../models/choice.ts'
@@ -15,11 +15,11 @@ import { addReview, changeEvaluation, type EvaluationDeps } from './change.ts'
 import { evaluate } from './evaluate.ts'
 import { changeBody, type QaEvaluation, qaEvaluationSchema, reviewBody, toQaEvaluation } from './schema.ts'
 
+const api = operations('Quality', 'quality')
+
 export interface EvaluationRouteDeps extends EvaluationDeps {
   models: Models
 }
-
-const common = { tag: 'Quality', reply: qaEvaluationSchema } as const
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
@@ -41,18 +41,15 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
     object: 'qa_evaluation',
     path: '/qa_evaluations',
     area: 'quality',
-    tag: common.tag,
+    tag: 'Quality',
     reply: qaEvaluationSchema,
     toObject: toQaEvaluation,
   }
   return [
-    route({
-      method: 'GET',
+    api.get({
       path: '/qa_evaluations',
       id: 'listQaEvaluations',
       summary: 'List QA evaluations',
-      tag: common.tag,
-      scope: 'quality:read',
       query: listQuery,
       reply: listOf(qaEvaluationSchema),
       handler: (context, { query }) => {
@@ -66,40 +63,34 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       },
     }),
     retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'PATCH',
+    api.patch({
       path: '/qa_evaluations/:id',
       id: 'updateQaEvaluation',
       summary: 'Change a QA evaluation',
       description:
         "A person's decision overrides the machine's, also if the call is evaluated again; `history` keeps the former values. Requires a reason.",
-      scope: 'quality:write',
       body: changeBody,
+      reply: qaEvaluationSchema,
       handler: (context, { params, body }) => changeEvaluation(deps, context, params.id, body),
     }),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/qa_evaluations/:id/reviews',
       id: 'reviewQaEvaluation',
       summary: 'Review an evaluation',
       description: 'For calibration: it changes no score. `GET /qa_calibration` reports the agreement.',
-      scope: 'quality:write',
       body: reviewBody,
+      reply: qaEvaluationSchema,
       handler: (context, { params, body }) => addReview(deps, context, params.id, body),
     }),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/calls/:id/qa',
       id: 'evaluateCall',
       summary: 'Evaluate a call',
       description:
         "By its profile's rubric, else the organisation's, also outside the sample. People's decisions stay. 409 while the call runs, without a transcript (`not_possible`), and without a rubric (`no_rubric`).",
-      scope: 'quality:write',
       status: 201,
       errors: [409],
+      reply: qaEvaluationSchema,
       handler: (context, { params }) => evaluateNow(deps, context, params.id),
     }),
     calibrationRoute(deps),

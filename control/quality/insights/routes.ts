@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { isProblem } from '../../http/errors.ts'
 import { CLOCK_SLACK_MS, listOf, listParameters, page } from '../../http/list.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
@@ -12,6 +12,8 @@ import type { CallSummaryRow } from '../tables.ts'
 import { gatherInsights } from './insights.ts'
 import { GROUPS, insightCallSchema, insightsSchema } from './schema.ts'
 
+const api = operations('Quality', 'quality')
+
 export interface InsightDeps {
   store: Store
   now: () => Date
@@ -20,14 +22,12 @@ export interface InsightDeps {
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
-const common = { method: 'GET', tag: 'Quality', scope: 'quality:read' } as const
 
 type MarkedCall = CallSummaryRow & { user_id: string | null; queue_id: string | null }
 
 export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] {
   return [
-    route({
-      ...common,
+    api.get({
       path: '/insights',
       id: 'getInsights',
       summary: 'Retrieve insights into the calls of a period',
@@ -55,8 +55,7 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
         return { object: 'insights' as const, livemode: context.livemode, ...insights }
       },
     }),
-    route({
-      ...common,
+    api.get({
       path: '/insights/calls',
       id: 'listInsightCalls',
       summary: 'List the calls behind an insight',

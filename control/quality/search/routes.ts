@@ -4,7 +4,7 @@ import type { TranscriptSegmentRow } from '../../calls/programs/tables.ts'
 import type { CallRow } from '../../calls/tables.ts'
 import { problem } from '../../http/errors.ts'
 import { listOf, listParameters, page, within } from '../../http/list.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
 import { apiObject, input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
@@ -12,6 +12,8 @@ import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { highlightsIn, partsOf } from './query.ts'
 import { segmentsWith } from './transcript-index.ts'
+
+const api = operations('Quality', 'recordings')
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
@@ -55,14 +57,11 @@ const LONGEST_CALL_MS = 2 * 24 * 60 * 60 * 1000
 type Hit = TranscriptSegmentRow & { call_created: string; user_id: string | null; queue_id: string | null }
 
 export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
-  route({
-    method: 'GET',
+  api.get({
     path: '/transcripts/search',
     id: 'searchTranscripts',
     summary: 'Search transcripts',
     description: 'In the transcripts of all finished calls, newest first; each hit is one utterance.',
-    tag: 'Quality',
-    scope: 'recordings:read',
     query: searchQuery,
     reply: listOf(hitSchema),
     handler: async (context, { query }) => {

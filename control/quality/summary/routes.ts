@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, type Problem, problem } from '../../http/errors.ts'
 import { type Exists, referenceProblem } from '../../http/references.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueue } from '../../kernel/jobs/queue.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -25,6 +25,8 @@ import {
   toCallSummary,
 } from './schema.ts'
 
+const api = operations('Quality', 'recordings')
+
 export interface SummaryRouteDeps {
   store: Store
   now: () => Date
@@ -32,50 +34,39 @@ export interface SummaryRouteDeps {
   models: Models
 }
 
-const common = {
-  tag: 'Quality',
-  reply: callSummarySchema,
-} as const
-
 export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
   return [
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/calls/:id/summary',
       id: 'getCallSummary',
       summary: "Retrieve a call's summary",
       description:
         'Made from the transcript after the call; `call.summary.ready` reports it. Without a model it consists of sentences that were said. 404 until then, and for a call without a transcript.',
-      scope: 'recordings:read',
+      reply: callSummarySchema,
       handler: async (context, { params: { id } }) => {
         const row = await forTenant(deps.store.db, context).find('call_summaries', id)
         return row === undefined ? noSummary(id) : toCallSummary(row)
       },
     }),
-    route({
-      ...common,
-      method: 'PATCH',
+    api.patch({
       path: '/calls/:id/summary',
       id: 'correctCallSummary',
       summary: "Correct a call's summary",
       description:
         "A person's values replace the generated ones, also if the summary is made again; `fields` merge, lists replace.",
-      scope: 'recordings:write',
       body: correctBody,
+      reply: callSummarySchema,
       handler: (context, { params: { id }, body }) => correct(deps, context, id, body),
     }),
-    route({
-      ...common,
-      method: 'POST',
+    api.post({
       path: '/calls/:id/summary',
       id: 'makeCallSummary',
       summary: "Make a call's summary again",
       description:
         "By rules at once. If a model is configured, it is asked too, and the summary stays as it is until it answers; `call.summary.ready` reports the new one. People's corrections stay. 409 while the call runs, and without a transcript (`not_possible`).",
-      scope: 'recordings:write',
       status: 201,
       errors: [409],
+      reply: callSummarySchema,
       handler: (context, { params: { id } }) => makeAgain(deps, context, id),
     }),
   ]

@@ -2,12 +2,14 @@ import { createHash, randomBytes, randomInt } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { SipCredentialRow } from './tables.ts'
+
+const api = operations('Users', 'users')
 
 export interface SipCredentialDeps {
   store: Store
@@ -66,28 +68,22 @@ const deletedSchema = Type.Object({
 export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
   const { store } = deps
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/users/:id/sip_credential',
       id: 'createSipCredential',
       summary: "Make a member's SIP account",
       description:
         'Any number of SIP phones can register with it, and ring when the member is called. It replaces the previous account, whose phones are unregistered. The password is returned only once. 409 for a member who is not active.',
-      tag: 'Users',
-      scope: 'users:write',
       status: 201,
       reply: newCredentialSchema,
       errors: [409],
       handler: (context, { params }) => make(deps, context, params.id),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/users/:id/sip_credential',
       id: 'getSipCredential',
       summary: "Retrieve a member's SIP account",
       description: 'Includes the phones that are currently registered.',
-      tag: 'Users',
-      scope: 'users:read',
       reply: credentialSchema,
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('sip_credentials', params.id)
@@ -95,14 +91,11 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
         return { ...shown(row, deps), registrations: await registrationsOf(store.db, context, params.id, deps.now()) }
       },
     }),
-    route({
-      method: 'DELETE',
+    api.delete({
       path: '/users/:id/sip_credential',
       id: 'deleteSipCredential',
       summary: "Delete a member's SIP account",
       description: 'Its phones no longer ring.',
-      tag: 'Users',
-      scope: 'users:write',
       reply: deletedSchema,
       handler: (context, { params }) =>
         context.withRow('sip_credentials', 'sip_credential', params.id, async trx => {

@@ -6,7 +6,7 @@ import { listOf, listQuery, page } from '../../http/list.ts'
 import { merge } from '../../http/merge.ts'
 import { type Plain, plainRoutes } from '../../http/plain-resource.ts'
 import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
@@ -17,6 +17,8 @@ import { DEFAULT_SETTINGS, overflowsIntoItself, settingsProblem } from './queue.
 import { changeBody, createBody, type Queue, type QueueSettings, queueSchema } from './schema.ts'
 import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store.ts'
 
+const api = operations('Queues', 'queues')
+
 export interface QueueDeps {
   store: Store
   now: () => Date
@@ -26,8 +28,6 @@ export interface QueueDeps {
   streamsProblem: StreamsProblem
 }
 
-const common = { tag: 'Queues', reply: queueSchema } as const
-
 export function queueRoutes(deps: QueueDeps): Route[] {
   const { store, now } = deps
   const plain: Plain<'queues', typeof queueSchema> = {
@@ -36,7 +36,7 @@ export function queueRoutes(deps: QueueDeps): Route[] {
     object: 'queue',
     path: '/queues',
     area: 'queues',
-    tag: common.tag,
+    tag: 'Queues',
     reply: queueSchema,
     toObject: toQueue,
   }
@@ -52,13 +52,10 @@ export function queueRoutes(deps: QueueDeps): Route[] {
           (await waitingIn(trx, context, id)).length > 0 ? conflict('in_use', 'Calls wait in the queue.') : null,
       },
     ),
-    route({
-      ...common,
-      method: 'GET',
+    api.get({
       path: '/queues/:id/calls',
       id: 'listQueueCalls',
       summary: 'List the calls that wait in a queue',
-      scope: 'queues:read',
       query: listQuery,
       reply: listOf(queueCallSchema),
       handler: async (context, { params, query }) => {

@@ -4,13 +4,15 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { EVENT_STREAM } from '../../http/wire/event-stream.ts'
 import { LIVE, type LiveParts, liveAnswer } from '../../http/wire/live-answer.ts'
 import { input, nullable, timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { QueueRow } from '../tables.ts'
+
+const api = operations('Queues', 'queues')
 
 export interface QueueStatsDeps {
   store: Store
@@ -53,13 +55,11 @@ const asked = {
 const oneQuery = Type.Object(asked, { additionalProperties: false })
 const allQuery = input({ ...listParameters, ...asked })
 
-const common = { tag: 'Queues', scope: 'queues:read', streamType: EVENT_STREAM, method: 'GET' } as const
-
 export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
   const { store, live } = deps
   return [
-    route({
-      ...common,
+    api.get({
+      streamType: EVENT_STREAM,
       path: '/queues/stats',
       id: 'listQueueStats',
       summary: 'Retrieve figures of all queues',
@@ -75,8 +75,8 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
           return isProblem(list) ? list : { ...list, data: await queueStatsOf(store.db, context, list.data, period) }
         }),
     }),
-    route({
-      ...common,
+    api.get({
+      streamType: EVENT_STREAM,
       path: '/queues/:id/stats',
       id: 'getQueueStats',
       summary: 'Retrieve figures of a queue',

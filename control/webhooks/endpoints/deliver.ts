@@ -1,6 +1,6 @@
 import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueueFor, type OutboxEvent } from '../../kernel/events/outbox.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -9,6 +9,8 @@ import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '
 import { toWebhookEndpoint } from '../endpoint-schema.ts'
 import type { WebhookEndpointRow } from '../tables.ts'
 import { type ReplayBody, replayBody, replaySchema } from './schema.ts'
+
+const api = operations('Webhooks', 'webhooks')
 
 const MAX_REPLAYED = 10_000
 
@@ -19,27 +21,21 @@ interface DeliverDeps {
 
 export function deliveryRoutes(deps: DeliverDeps): Route[] {
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/webhook_endpoints/:id/ping',
       id: 'pingWebhookEndpoint',
       summary: 'Send a ping to a webhook endpoint',
       description: 'An event `ping` for this endpoint alone, whatever its `event_types`.',
-      tag: 'Webhooks',
-      scope: 'webhooks:write',
       status: 201,
       reply: webhookDeliverySchema,
       errors: [409],
       handler: (context, { params }) => ping(deps, context, params.id),
     }),
-    route({
-      method: 'POST',
+    api.post({
       path: '/webhook_endpoints/:id/replay',
       id: 'replayWebhookEndpoint',
       summary: 'Deliver past events to a webhook endpoint',
       description: `Events of a range of time to which the endpoint subscribes, with the same \`webhook-id\`. Those with a pending delivery are left out. At most ${MAX_REPLAYED} at once.`,
-      tag: 'Webhooks',
-      scope: 'webhooks:write',
       body: replayBody(),
       reply: replaySchema,
       errors: [409],

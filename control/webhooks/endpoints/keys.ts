@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, missing } from '../../http/errors.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -9,6 +9,8 @@ import { overlaps, toWebhookEndpoint, webhookEndpointWithSecretSchema } from '..
 import { newSigningKey, publicKeyPem } from '../sign.ts'
 import type { WebhookEndpointRow } from '../tables.ts'
 import { DEFAULT_OVERLAP_S, publicKeySchema, rotateBody } from './schema.ts'
+
+const api = operations('Webhooks', 'webhooks')
 
 export interface KeyDeps {
   store: Store
@@ -19,27 +21,21 @@ export interface KeyDeps {
 export function keyRoutes(deps: KeyDeps): Route[] {
   const { store, now } = deps
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/webhook_endpoints/:id/rotate_key',
       id: 'rotateWebhookEndpointKey',
       summary: 'Rotate the signing key of a webhook endpoint',
       description:
         'Deliveries are signed with the new key at once, and with the previous key too until `previous_expires_at`. A second rotation ends an older overlap.',
-      tag: 'Webhooks',
-      scope: 'webhooks:write',
       body: rotateBody,
       reply: webhookEndpointWithSecretSchema,
       handler: (context, { params, body }) => rotate(deps, context, params.id, body),
     }),
-    route({
-      method: 'GET',
+    api.get({
       path: '/webhook_endpoints/:id/public_key',
       id: 'getWebhookEndpointPublicKey',
       summary: 'Retrieve the public key of a webhook endpoint',
       description: 'Verifies the `v1a` signatures. 409 `resource_conflict` for an endpoint that signs with hmac only.',
-      tag: 'Webhooks',
-      scope: 'webhooks:read',
       reply: publicKeySchema,
       errors: [409],
       handler: async (context, { params }) => {

@@ -3,7 +3,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { mergedMetadata } from '../../http/metadata.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
-import { type Route, route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -17,6 +17,8 @@ import type { WebhookEndpointRow } from '../tables.ts'
 import { deliveryRoutes } from './deliver.ts'
 import { keyRoutes } from './keys.ts'
 import { type ChangeBody, changeBody, createBody } from './schema.ts'
+
+const api = operations('Webhooks', 'webhooks')
 
 /** Bounded because every event of a tenant is compared with all of its endpoints. */
 const MAX_ENDPOINTS = 100
@@ -44,14 +46,11 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
     toObject: row => toWebhookEndpoint(row, deps.now()),
   }
   return [
-    route({
-      method: 'POST',
+    api.post({
       path: '/webhook_endpoints',
       id: 'createWebhookEndpoint',
       summary: 'Create a webhook endpoint',
       description: `For its mode's events, from now on. The secret is only in this answer. At most ${MAX_ENDPOINTS} in each mode: 409 \`endpoint_limit\`.`,
-      tag: TAG,
-      scope: 'webhooks:write',
       body: createBody(),
       status: 201,
       reply: webhookEndpointWithSecretSchema,
@@ -60,14 +59,11 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    route({
-      method: 'PATCH',
+    api.patch({
       path: '/webhook_endpoints/:id',
       id: 'updateWebhookEndpoint',
       summary: 'Change a webhook endpoint',
       description: 'Metadata merges, `event_types` replaces. Pending deliveries go to the new URL.',
-      tag: TAG,
-      scope: 'webhooks:write',
       body: changeBody(),
       reply: webhookEndpointSchema,
       handler: (context, { params, body }) => change(deps, context, params.id, body),
