@@ -89,23 +89,37 @@ function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: B
     return values.length === 1 && usual === 0 ? { list: [{ uri: '*', expiresS: 0 }], bindings: [] } : { refuse: 400 }
   }
   if (values.length > MAX_CONTACTS) return { refuse: 403 }
-  const list: RegisterContact[] = []
-  const bindings: Binding[] = []
-  for (const value of values) {
-    const contact = parseNameAddr(value)
-    const uri = contact === null ? null : parseUri(contact.uri)
-    if (contact === null || uri === null || 'error' in uri) return { refuse: 400 }
-    if ((uri.scheme !== 'sip' && uri.scheme !== 'sips') || contact.uri.length > MAX_URI) return { refuse: 400 }
-    const own = paramValue(contact.params, 'expires')
-    const expiresS = own === null ? usual : (parseDeltaSeconds(own) ?? usual)
-    const instance = instanceOf(contact)
-    const regId = instance === null ? null : regIdOf(contact)
-    const flow = instance === null || regId === null ? {} : { flow: { instance: toText(instance), regId } }
-    list.push({ uri: toText(contact.uri), expiresS, ...flow })
-    const phone = ownCopy(instance ?? `${userOf(uri) ?? ''}@${uri.host.toLowerCase()}`)
-    if (expiresS > 0) bindings.push({ phone, uri: toText(contact.uri), ...(regId === null ? {} : { regId }) })
+  const contacts = values.map(value => contactOf(value, usual))
+  if (contacts.includes(null)) return { refuse: 400 }
+  const read = contacts as Contact[]
+  return {
+    list: read.map(({ listed }) => listed),
+    bindings: read.flatMap(({ listed, binding }) => (listed.expiresS > 0 ? [binding] : [])),
   }
-  return { list, bindings }
+}
+
+interface Contact {
+  listed: RegisterContact
+  /** Which phone it is of, while it lasts. */
+  binding: Binding
+}
+
+/** A Contact value; null: it is none, or not a SIP URI. */
+function contactOf(value: string, usualS: number): Contact | null {
+  const contact = parseNameAddr(value)
+  const uri = contact === null ? null : parseUri(contact.uri)
+  if (contact === null || uri === null || 'error' in uri) return null
+  if ((uri.scheme !== 'sip' && uri.scheme !== 'sips') || contact.uri.length > MAX_URI) return null
+  const own = paramValue(contact.params, 'expires')
+  const expiresS = own === null ? usualS : (parseDeltaSeconds(own) ?? usualS)
+  const instance = instanceOf(contact)
+  const regId = instance === null ? null : regIdOf(contact)
+  const flow = instance === null || regId === null ? {} : { flow: { instance: toText(instance), regId } }
+  const phone = ownCopy(instance ?? `${userOf(uri) ?? ''}@${uri.host.toLowerCase()}`)
+  return {
+    listed: { uri: toText(contact.uri), expiresS, ...flow },
+    binding: { phone, uri: toText(contact.uri), ...(regId === null ? {} : { regId }) },
+  }
 }
 
 function instanceOf({ params }: NameAddr): string | null {

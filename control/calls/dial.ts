@@ -118,38 +118,9 @@ export async function placeCall(
   if (isFailure(reserved)) return refusalOf(reserved)
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
-    const refused = await callProblem(trx, caller, at)
-    if (refused !== null) return refused
-    if (way.connection !== null && (await isFull(trx, way.connection))) return trunkFull()
-    const { type: target, id: targetId } = request.target ?? { type: 'park', id: null }
-    const led = programOf(target, targetId)
-    const rows = await insertParty(
-      trx,
-      caller,
-      {
-        callId: newId('call'),
-        legId,
-        direction: 'outbound',
-        to: request.to,
-        from: way.from,
-        ...(request.isAnonymous === true && { identity: HIDDEN_CALLER }),
-        ...targetOf(target, targetId),
-        connectionId: way.connection?.id ?? null,
-        capture: { call: request.capture },
-        answering: request.answering ?? null,
-        program: led ?? {},
-        metadata: request.metadata,
-        role: request.role,
-        muted: request.muted,
-        ...(request.audio !== undefined && { audio: request.audio }),
-        ...(request.isInvited === true && { admitted: 'let_in' as const }),
-      },
-      at,
-      caller,
-    )
-    if (led !== null) await insertProgram(trx, caller, { callId: rows.call.id, legId }, led, at)
-    await also(trx, rows)
-    return rows
+    const stored = await storeCall(trx, caller, request, { legId, way, at })
+    if (!('problem' in stored)) await also(trx, stored)
+    return stored
   })
   if ('problem' in placed) {
     // Others can have its place at once.
@@ -184,6 +155,46 @@ export async function placeCall(
     failure === 'unavailable' ? 'media_failed' : failure === 'capacity' ? failure : 'internal_error',
   )
   return refusalOf(reply)
+}
+
+/** Writes a call that is to be dialled, unless the organisation or the connection may have no more. */
+async function storeCall(
+  trx: Trx,
+  caller: Caller,
+  request: DialRequest,
+  { legId, way, at }: { legId: string; way: Pick<Way, 'connection' | 'from'>; at: string },
+): Promise<Placed | Problem> {
+  const refused = await callProblem(trx, caller, at)
+  if (refused !== null) return refused
+  if (way.connection !== null && (await isFull(trx, way.connection))) return trunkFull()
+  const { type: target, id: targetId } = request.target ?? { type: 'park', id: null }
+  const led = programOf(target, targetId)
+  const rows = await insertParty(
+    trx,
+    caller,
+    {
+      callId: newId('call'),
+      legId,
+      direction: 'outbound',
+      to: request.to,
+      from: way.from,
+      ...(request.isAnonymous === true && { identity: HIDDEN_CALLER }),
+      ...targetOf(target, targetId),
+      connectionId: way.connection?.id ?? null,
+      capture: { call: request.capture },
+      answering: request.answering ?? null,
+      program: led ?? {},
+      metadata: request.metadata,
+      role: request.role,
+      muted: request.muted,
+      ...(request.audio !== undefined && { audio: request.audio }),
+      ...(request.isInvited === true && { admitted: 'let_in' as const }),
+    },
+    at,
+    caller,
+  )
+  if (led !== null) await insertProgram(trx, caller, { callId: rows.call.id, legId }, led, at)
+  return rows
 }
 
 /** The room of a call's own leg, with all capture that starts with the answer. */

@@ -15,7 +15,7 @@ import { MAX_AHEAD_MS, nextFrom } from './pacing.ts'
 import { freeAgent } from './preview/claims.ts'
 import { settingsOf } from './schema.ts'
 import { moveContact } from './store.ts'
-import type { CampaignRow } from './tables.ts'
+import type { AttemptRow, CampaignRow, ContactRow } from './tables.ts'
 import { apologise } from './unserved.ts'
 
 /** Delay of a campaign's next call after one that found no free line [ms]. */
@@ -87,28 +87,45 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const contact = await scoped.find('campaign_contacts', attempt.contact_id)
   const campaign = await scoped.find('campaigns', attempt.campaign_id)
   if (contact === undefined || campaign === undefined) return
+  const followed = { call, attempt, contact, campaign }
+  if (fact.type === 'call.answered') await answered(deps, trx, fact, followed)
+  else await ended(trx, fact, followed)
+}
+
+interface Followed {
+  call: Call
+  attempt: AttemptRow
+  contact: ContactRow
+  campaign: CampaignRow
+}
+
+async function answered(
+  deps: Deps,
+  trx: Trx,
+  { at, tenant }: Fact,
+  { call, attempt, contact, campaign }: Followed,
+): Promise<void> {
+  const { queue_id: queueId } = settingsOf(campaign)
+  const isLed = call.answering_machine_detection === null || (await isLedOn(trx, tenant, call))
+  const connected_at = queueId === null && isLed ? at : null
+  await forTenant(trx, tenant).change('campaign_attempts', attempt.id, { answered_at: at, connected_at })
+  if (!isLed) return
+  await moveContact(trx, tenant, contact, { status: 'connected', updated: at })
+  if (queueId === null || attempt.user_id !== null) return
+  if ((await freeAgents(deps, trx, tenant, { queueId, now: new Date(at) })) > 0) return
+  // No agent is free: the contact hears an apology at once, instead of waiting.
+  await apologise(trx, tenant, call.id)
+}
+
+async function ended(trx: Trx, fact: Fact, { call, attempt, contact, campaign }: Followed): Promise<void> {
   const { at, tenant } = fact
-  if (fact.type === 'call.answered') {
-    const { queue_id: queueId } = settingsOf(campaign)
-    const isLed = call.answering_machine_detection === null || (await isLedOn(trx, tenant, call))
-    const connected_at = queueId === null && isLed ? at : null
-    await scoped.change('campaign_attempts', attempt.id, { answered_at: at, connected_at })
-    if (!isLed) return
-    await moveContact(trx, tenant, contact, { status: 'connected', updated: at })
-    const now = new Date(at)
-    if (queueId === null || attempt.user_id !== null || (await freeAgents(deps, trx, tenant, { queueId, now })) > 0)
-      return
-    // No agent is free: the contact hears an apology at once, instead of waiting.
-    await apologise(trx, tenant, call.id)
-    return
-  }
   const reason = (call.ended_reason ?? 'internal_error') as EndedReason
   const { answered_at, connected_at } = attempt
   const were = { wasAnswered: answered_at !== null, wasConnected: connected_at !== null }
   const result = resultOf({ reason, takenFor: await takenFor(trx, fact, call), ...were })
   // A call that is refused may end before the time at which it was to be dialled.
   const ended_at = at < attempt.started_at ? attempt.started_at : at
-  await scoped.change('campaign_attempts', attempt.id, { ended_at, result })
+  await forTenant(trx, tenant).change('campaign_attempts', attempt.id, { ended_at, result })
   if (attempt.user_id !== null) await freeAgent(trx, tenant, attempt.user_id, at)
   // No line was free: it was no attempt.
   const attempts = result === 'capacity' ? contact.attempts - 1 : contact.attempts

@@ -8,7 +8,14 @@ const MAX_DIFFERENCE = 1 / 3
 /** A word with fewer sounds must be the same: one sound more turns `no` into `nine`. */
 const MIN_SOUNDS = 4
 /** Variants of short answers. */
-const ALSO: Readonly<Record<string, string>> = { yeah: 'yes', yep: 'yes', yup: 'yes', nope: 'no', nah: 'no' }
+const ALSO: Readonly<Record<string, string>> = {
+  __proto__: null as never,
+  yeah: 'yes',
+  yep: 'yes',
+  yup: 'yes',
+  nope: 'no',
+  nah: 'no',
+}
 
 /** Cache size. */
 const MAX_REMEMBERED = 10_000

@@ -51,6 +51,19 @@ export function showRow<S extends TObject, Row extends object>(
   return object as Static<S>
 }
 
+type ColumnOf<Field> = Field extends boolean ? number : Field extends object ? string : Field
+
+/** The columns of the fields that a request sends, in the form in which `showRow` reads them. */
+export function sentColumns<T extends object>(sent: T): { [K in keyof T]?: ColumnOf<Exclude<T[K], undefined>> } {
+  const columns = Object.entries(sent).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(columns.map(([name, value]) => [name, written(value)])) as never
+}
+
+function written(value: unknown): unknown {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+}
+
 function read(value: unknown, reading: Reading): unknown {
   if (reading === 'boolean' && typeof value === 'number') return value === 1
   return reading === 'json' && typeof value === 'string' ? JSON.parse(value) : value

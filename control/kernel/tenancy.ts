@@ -77,7 +77,10 @@ export function forTenant(db: Db, tenant: Tenant): TenantDb {
     findBy: (table, values) =>
       rowBy(db, table, { organisation_id: tenant.organisationId, livemode, ...values } as never),
     change: async (table, id, columns) => {
-      const names = Object.entries(columns).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+      // Sorted, since a client may have chosen the order, and each list of names has a query that is kept.
+      const names = Object.entries(columns)
+        .flatMap(([name, value]) => (value === undefined ? [] : [name]))
+        .sort()
       const build = (place: Place) => {
         const set = Object.fromEntries(names.map(name => [name, place(`to ${name}`)]))
         return changeOf(db, table, place).set(set as never)

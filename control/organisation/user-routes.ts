@@ -5,6 +5,7 @@ import { listOf, listParameters, pageOf } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
+import { sentColumns } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { memberProblem } from './members.ts'
@@ -101,14 +102,13 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
   return deps.store.transaction(async (trx): Promise<User | Problem> => {
     const row = await forTenant(trx, context).find('users', id)
     if (row === undefined) return missing('user', id)
-    const { takes_seat, ...same } = body
-    const flags = { ...(takes_seat === undefined ? {} : { takes_seat: takes_seat ? 1 : 0 }) }
-    const changed: UserRow = { ...row, ...same, ...flags }
+    const sent = sentColumns(body)
+    const changed: UserRow = { ...row, ...sent }
     const isBack = row.status === 'deactivated' && changed.status !== 'deactivated'
     const full = isBack ? await context.limitProblem(trx, 'invitations') : null
     const refused = full ?? (await memberProblem(trx, context, changed, deps.teamExists))
     if (refused !== null) return refused
-    if (Object.keys(body).length > 0) await forTenant(trx, context).change('users', id, { ...same, ...flags })
+    if (Object.keys(body).length > 0) await forTenant(trx, context).change('users', id, sent)
     if (body.team_id !== undefined) await deps.teamChanged(trx, context, id)
     if (body.status === 'deactivated') await deps.signOut(trx, context, id)
     return toUser(changed)

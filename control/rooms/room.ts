@@ -8,6 +8,7 @@ import { conflict, type Problem } from '../http/errors.ts'
 import { type Exists, referenceProblem, type UsesOf } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
+import { sentColumns } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { changedPinProblem, pinColumns, pinProblem } from './pins.ts'
@@ -80,6 +81,7 @@ export async function changeRoom(
   id: string,
   body: ChangeBody,
 ): Promise<ConferenceRoom | Problem> {
+  const { name, owner_id, active } = body
   // Hashing is slow by design, so it happens before the transaction.
   const pins = {
     ...(body.pin === undefined ? {} : await pinColumns('pin', body.pin)),
@@ -99,9 +101,7 @@ export async function changeRoom(
       await setLocked(trx, session, body.locked)
     }
     const change: Partial<ConferenceRoomRow> = {
-      ...(body.name === undefined ? {} : { name: body.name }),
-      ...(body.owner_id === undefined ? {} : { owner_id: body.owner_id }),
-      ...(body.active === undefined ? {} : { active: body.active ? 1 : 0 }),
+      ...sentColumns({ name, owner_id, active }),
       ...pins,
       settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),
       schedule: JSON.stringify(inUtc(schedule)),

@@ -7,6 +7,7 @@ import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import type { Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
+import { sentColumns } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import {
@@ -74,9 +75,7 @@ const change =
       const refused = await refusal(deps, context, body, trx)
       if (refused !== null) return refused
       const changed = {
-        name: name ?? row.name,
-        active: active === undefined ? row.active : active ? 1 : 0,
-        queue_id: queue_id === undefined ? row.queue_id : queue_id,
+        ...sentColumns({ name, active, queue_id }),
         settings: JSON.stringify(
           merge(settingsOf(row), { ...sent, ...(origins === undefined ? {} : { origins: originsOf(origins) }) }),
         ),

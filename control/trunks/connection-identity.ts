@@ -55,18 +55,6 @@ export const NO_IDENTITY: Columns = {
   verify_calls: 'off',
 }
 
-/** The columns after a change. */
-export const mergeIdentity = (row: Columns, body: Static<typeof part>): Columns => ({
-  identity: body.identity ?? row.identity,
-  redirect_headers: body.redirect_headers ?? row.redirect_headers,
-  trust_identity: flag(row.trust_identity, body.trust_identity),
-  sign_calls: flag(row.sign_calls, body.sign_calls),
-  verify_calls: body.verify_calls ?? row.verify_calls,
-  show_private_callers: flag(row.show_private_callers, body.show_private_callers),
-})
-
-const flag = (old: number, now: boolean | undefined): number => (now === undefined ? old : now ? 1 : 0)
-
 /** Whether the installation can sign and verify calls. */
 export interface StirAbilities {
   signs: boolean

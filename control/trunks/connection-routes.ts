@@ -9,13 +9,14 @@ import { operations, type Route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
+import { sentColumns } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { sealPassword } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
 import { CODECS, KNOWN_CODECS } from './codecs.ts'
-import { identityFields, mergeIdentity, NO_IDENTITY, type StirAbilities, stirProblem } from './connection-identity.ts'
+import { identityFields, NO_IDENTITY, type StirAbilities, stirProblem } from './connection-identity.ts'
 import {
   connectionSchema,
   dtmfMode,
@@ -31,6 +32,7 @@ import {
   inboundAuth,
   inboundAuthProblem,
   inboundCredentials,
+  NO_HASHES,
   NO_INBOUND_CREDENTIALS,
   usernameProblem,
 } from './inbound-auth.ts'
@@ -201,7 +203,8 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
       status: 201,
       reply: connectionSchema,
       handler: async (context, { body }) => {
-        const columns = merge({ ...EMPTY, name: body.name, kind: body.kind }, body)
+        const { name, kind } = body
+        const columns: Columns = { ...EMPTY, name, kind, ...columnsOf(EMPTY, body) }
         const refused = refusedFor(columns, body)
         if (refused !== null) return refused
         const at = now().toISOString()
@@ -230,13 +233,14 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
       changeBody,
       (context, id, body) =>
         context.withRow('connections', 'connection', id, async (trx, row) => {
-          const columns = merge(row, body)
-          const refused = refusedFor(columns, body)
+          const sent = columnsOf(row, body)
+          const refused = refusedFor({ ...row, ...sent }, body)
           if (refused !== null) return refused
-          const taken = await usernameProblem(trx, columns.inbound_username, row.id)
+          const taken = await usernameProblem(trx, sent.inbound_username ?? null, row.id)
           if (taken !== null) return taken
-          const change = { ...columns, ...sealed(vault, body, row.id), updated: now().toISOString() }
-          await forTenant(trx, context).change('connections', row.id, change)
+          const change = { ...sent, ...sealed(vault, body, row.id), updated: now().toISOString() }
+          // Not by `change`: of so many columns it would keep a query for each choice.
+          await forTenant(trx, context).update('connections').set(change).where('id', '=', row.id).execute()
           await changeNetworks(trx, context, { ...row, ...change })
           return toConnection({ ...row, ...change })
         }),
@@ -298,41 +302,18 @@ const EMPTY: Omit<Columns, 'name' | 'kind'> = {
   enabled: 1,
 }
 
-const merge = (row: Columns, body: Change): Columns => ({
-  name: body.name ?? row.name,
-  kind: row.kind,
-  host: body.host === undefined ? row.host : body.host,
-  port: portOf(row, body),
-  transport: body.transport === null ? 'any' : (body.transport ?? row.transport),
-  auth_username: body.auth === undefined ? row.auth_username : (body.auth?.username ?? null),
-  auth_password: body.auth === undefined ? row.auth_password : (body.auth?.password ?? null),
-  allowed_ips: body.allowed_ips === undefined ? row.allowed_ips : JSON.stringify(body.allowed_ips),
-  codecs: body.codecs === undefined ? row.codecs : JSON.stringify(body.codecs),
-  dtmf_mode: body.dtmf_mode ?? row.dtmf_mode,
-  srtp: body.srtp ?? row.srtp,
-  reliable_provisional: body.reliable_provisional ?? row.reliable_provisional,
-  hosts: body.hosts === undefined ? row.hosts : JSON.stringify(body.hosts.map(toHost)),
-  failover_on: body.failover_on === undefined ? row.failover_on : JSON.stringify(body.failover_on),
-  follow_redirects: body.follow_redirects === undefined ? row.follow_redirects : body.follow_redirects ? 1 : 0,
-  rates: body.rates === undefined ? row.rates : JSON.stringify(body.rates),
-  number_format: body.number_format ?? row.number_format,
-  number_country: body.number_country === undefined ? row.number_country : body.number_country,
-  dial_prefix: body.dial_prefix ?? row.dial_prefix,
-  caller_number: body.caller_number === undefined ? row.caller_number : body.caller_number,
-  transfers: body.transfers ?? row.transfers,
-  transfer_caller: body.transfer_caller ?? row.transfer_caller,
-  ...mergeIdentity(row, body),
-  inbound_auth: body.inbound_auth === undefined ? row.inbound_auth : body.inbound_auth,
-  // The hashes are made later, with the connection's ID.
-  inbound_username:
-    body.inbound_credentials === undefined ? row.inbound_username : (body.inbound_credentials?.username ?? null),
-  inbound_algorithm: body.inbound_credentials === undefined ? row.inbound_algorithm : null,
-  inbound_ha1_md5: body.inbound_credentials === undefined ? row.inbound_ha1_md5 : null,
-  inbound_ha1_sha256: body.inbound_credentials === undefined ? row.inbound_ha1_sha256 : null,
-  max_calls: body.max_calls === undefined ? row.max_calls : body.max_calls,
-  calls_per_second: body.calls_per_second === undefined ? row.calls_per_second : body.calls_per_second,
-  enabled: body.enabled === undefined ? row.enabled : body.enabled ? 1 : 0,
-})
+/** The columns that a request sets; those of a password are `sealed` with the connection's ID. */
+function columnsOf(row: Pick<Columns, 'host' | 'port'>, body: Change): Partial<Columns> {
+  const { auth, transport, hosts, inbound_credentials: inbound, ...others } = body
+  return {
+    ...sentColumns(others),
+    port: portOf(row, body),
+    ...(transport !== undefined && { transport: transport ?? 'any' }),
+    ...(auth !== undefined && { auth_username: auth?.username ?? null, auth_password: auth?.password ?? null }),
+    ...(hosts !== undefined && { hosts: JSON.stringify(hosts.map(toHost)) }),
+    ...(inbound !== undefined && { ...NO_HASHES, inbound_username: inbound?.username ?? null }),
+  }
+}
 
 const toHost = ({ host: name, port: at = null, priority = 0, weight = 1 }: HostInput): ConnectionHost => ({
   host: name,
@@ -350,49 +331,55 @@ function portOf(row: Pick<Columns, 'host' | 'port'>, body: Change): number {
   return body.transport === 'tls' && row.port === SIP_PORT ? SIPS_PORT : row.port
 }
 
-function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | null {
-  if (columns.kind !== 'peer' && columns.host === null) {
-    return problem('parameter_missing', `A ${columns.kind} needs a host.`, { param: 'host' })
+/** Why a connection cannot have these columns; null: it can. */
+const columnsProblem = (columns: Columns, addresses: AddressPolicy): Problem | null =>
+  ownHostProblem(columns, addresses) ??
+  hostsProblem(JSON.parse(columns.hosts), addresses) ??
+  countryProblem(columns) ??
+  accountProblem(columns) ??
+  inboundAuthProblem(columns) ??
+  blocksProblem(JSON.parse(columns.allowed_ips))
+
+const invalid = (param: string, message: string): Problem => problem('parameter_invalid', message, { param })
+const needed = (param: string, message: string): Problem => problem('parameter_missing', message, { param })
+
+function ownHostProblem({ kind, host }: Columns, addresses: AddressPolicy): Problem | null {
+  if (host === null) return kind === 'peer' ? null : needed('host', `A ${kind} needs a host.`)
+  const read = sipHost(host)
+  if (read === null) return invalid('host', 'host is neither a name nor an address.')
+  return hostProblem(read.bare, addresses, 'host')
+}
+
+function hostsProblem(hosts: readonly ConnectionHost[], addresses: AddressPolicy): Problem | null {
+  const read = hosts.map(({ host }, n) => ({ param: `hosts[${n}].host`, name: sipHost(host) }))
+  const unread = read.find(({ name }) => name === null)
+  if (unread !== undefined) return invalid(unread.param, `${unread.param} is neither a name nor an address.`)
+  for (const { param, name } of read) {
+    const stray = hostProblem(name!.bare, addresses, param)
+    if (stray !== null) return stray
   }
-  const host = columns.host === null ? null : sipHost(columns.host)
-  if (columns.host !== null && host === null) {
-    return problem('parameter_invalid', 'host is neither a name nor an address.', { param: 'host' })
+  return null
+}
+
+function countryProblem({ number_country: country, number_format: format }: Columns): Problem | null {
+  if (country === null) {
+    return format === 'national' ? needed('number_country', 'The national format needs a country.') : null
   }
-  const stray = host === null ? null : hostProblem(host.bare, addresses, 'host')
-  if (stray !== null) return stray
-  const others = (JSON.parse(columns.hosts) as ConnectionHost[]).map(one => one.host)
-  const lost = others.findIndex(one => sipHost(one) === null)
-  if (lost !== -1) {
-    const param = `hosts[${lost}].host`
-    return problem('parameter_invalid', `${param} is neither a name nor an address.`, { param })
-  }
-  const strays = others.map((one, n) => hostProblem(sipHost(one)!.bare, addresses, `hosts[${n}].host`))
-  const outside = strays.find(one => one !== null)
-  if (outside !== undefined) return outside
-  const { number_country: wanted } = columns
-  if (wanted !== null && !isSupportedCountry(wanted)) {
-    return problem('parameter_invalid', 'number_country is not a country with a numbering plan.', {
-      param: 'number_country',
-    })
-  }
-  if (columns.number_format === 'national' && wanted === null) {
-    return problem('parameter_missing', 'The national format needs a country.', { param: 'number_country' })
-  }
-  if (columns.kind === 'registration') {
-    if (columns.auth_username === null) {
-      return problem('parameter_missing', 'A registration needs the username and password of its account.', {
-        param: 'auth',
-      })
-    }
-    if (host !== null && addressOfRecord(columns.auth_username, host) === null) {
-      return problem('parameter_invalid', 'After the @ there must be a host.', { param: 'auth.username' })
-    }
-  }
-  const unknown = inboundAuthProblem(columns)
-  if (unknown !== null) return unknown
-  const blocks = JSON.parse(columns.allowed_ips) as string[]
+  if (isSupportedCountry(country)) return null
+  return invalid('number_country', 'number_country is not a country with a numbering plan.')
+}
+
+function accountProblem({ kind, host, auth_username: username }: Columns): Problem | null {
+  if (kind !== 'registration') return null
+  if (username === null) return needed('auth', 'A registration needs the username and password of its account.')
+  const registrar = sipHost(host ?? '')
+  if (registrar === null || addressOfRecord(username, registrar) !== null) return null
+  return invalid('auth.username', 'After the @ there must be a host.')
+}
+
+function blocksProblem(blocks: readonly string[]): Problem | null {
   const bad = blocks.findIndex(block => parseBlock(block) === null)
-  if (bad === -1) return null
-  const param = `allowed_ips[${bad}]`
-  return problem('parameter_invalid', `${param} is neither an address nor a CIDR block.`, { param })
+  return bad === -1
+    ? null
+    : invalid(`allowed_ips[${bad}]`, `allowed_ips[${bad}] is neither an address nor a CIDR block.`)
 }

@@ -50,13 +50,8 @@ type Columns = Pick<
   'inbound_auth' | 'inbound_username' | 'inbound_algorithm' | 'inbound_ha1_md5' | 'inbound_ha1_sha256'
 >
 
-export const NO_INBOUND_CREDENTIALS: Columns = {
-  inbound_auth: null,
-  inbound_username: null,
-  inbound_algorithm: null,
-  inbound_ha1_md5: null,
-  inbound_ha1_sha256: null,
-}
+export const NO_HASHES = { inbound_algorithm: null, inbound_ha1_md5: null, inbound_ha1_sha256: null }
+export const NO_INBOUND_CREDENTIALS: Columns = { inbound_auth: null, inbound_username: null, ...NO_HASHES }
 
 /** How callers are authenticated: as set, otherwise by every method that is configured. */
 export function inboundAuthOf(

@@ -29,52 +29,80 @@ const RETRY_AFTER_S = 5
  * number (`owners`, first one first), and without an owner the most specific route.
  */
 export function routeInbound(
-  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'identity'> & Caller,
+  incoming: Incoming,
   connections: readonly ConnectionRow[],
   routes: readonly InboundRouteRow[],
   runningCalls: (connectionId: string) => number,
   owners: readonly string[] = [],
 ): InboundDecision {
+  const open = openTo(incoming, connections)
+  if (open.length === 0) return reject(403, 'rejected')
   /** How specifically each organisation names the source. */
   const claims = new Map<string, number>()
-  const open = connections.filter(connection => {
-    const claim = connection.enabled === 1 ? claimOf(connection, incoming) : null
+  for (const { connection, claim } of open) {
     const { organisation_id: id } = connection
-    if (claim !== null) claims.set(id, Math.max(claim, claims.get(id) ?? 0))
-    return claim !== null
-  })
-  if (open.length === 0) return reject(403, 'rejected')
-  // Of one organisation's connections, the most specific one decides how its calls are accepted.
-  open.sort((a, b) => (claimOf(b, incoming) ?? 0) - (claimOf(a, incoming) ?? 0) || (a.id < b.id ? -1 : 1))
+    claims.set(id, Math.max(claim, claims.get(id) ?? 0))
+  }
   const narrowest = Math.max(...claims.values())
   const owner = owners.find(id => claims.get(id) === narrowest)
-  const candidates = routes.flatMap(route => {
-    if (owner !== undefined && route.organisation_id !== owner) return []
-    const connection = open.find(
-      one => sameTenant(one, route) && (route.match_connection_id === null || route.match_connection_id === one.id),
-    )
-    const score =
-      connection === undefined ? null : scoreOf(route, { to: incoming.to, from: callerOf(incoming, connection).from })
-    if (score === null || connection === undefined) return []
-    return [{ route, connection, score, claim: claims.get(route.organisation_id) ?? 0 }]
-  })
-  candidates.sort(
-    (a, b) => b.route.priority - a.route.priority || b.score - a.score || (a.route.id < b.route.id ? -1 : 1),
-  )
-  const seen = new Set<string>()
-  const bestOfEach = candidates.filter(({ route: { organisation_id: id } }) => !seen.has(id) && seen.add(id))
-  bestOfEach.sort((a, b) => b.claim - a.claim || b.score - a.score || (a.route.id < b.route.id ? -1 : 1))
-  const best = bestOfEach[0]
+  const allowed = owner === undefined ? routes : routes.filter(route => route.organisation_id === owner)
+  const best = bestOf(allowed.flatMap(route => candidateOf(route, { open, claims }, incoming)))
   if (best === undefined) {
-    const mayBe = (route: InboundRouteRow): boolean =>
-      (owner === undefined || route.organisation_id === owner) && open.some(one => isBegun(route, incoming, one))
-    return reject(routes.some(mayBe) ? 484 : 404, 'not_found')
+    const mayBe = allowed.some(route => open.some(({ connection }) => isBegun(route, incoming, connection)))
+    return reject(mayBe ? 484 : 404, 'not_found')
   }
   const { connection, route } = best
   if (connection.max_calls !== null && runningCalls(connection.id) >= connection.max_calls) {
     return { reject: { sipCode: 503, reason: 'capacity', retryAfterS: RETRY_AFTER_S } }
   }
   return { accept: { connection, route } }
+}
+
+type Incoming = Pick<Events['leg.incoming'], 'to' | 'from' | 'identity'> & Caller
+
+interface Open {
+  connection: ConnectionRow
+  claim: number
+}
+
+/** The connections that allow the source, the most specific first: of one organisation's, it decides how the calls are accepted. */
+const openTo = (caller: Caller, connections: readonly ConnectionRow[]): Open[] =>
+  connections
+    .flatMap(connection => {
+      const claim = connection.enabled === 1 ? claimOf(connection, caller) : null
+      return claim === null ? [] : [{ connection, claim }]
+    })
+    .sort((a, b) => b.claim - a.claim || (a.connection.id < b.connection.id ? -1 : 1))
+
+interface Candidate {
+  route: InboundRouteRow
+  connection: ConnectionRow
+  score: number
+  /** Of its organisation. */
+  claim: number
+}
+
+/** A route with the connection over which it would get the call, if it matches. */
+function candidateOf(
+  route: InboundRouteRow,
+  { open, claims }: { open: readonly Open[]; claims: ReadonlyMap<string, number> },
+  incoming: Incoming,
+): Candidate[] {
+  const { match_connection_id: only } = route
+  const found = open.find(({ connection: one }) => sameTenant(one, route) && (only === null || only === one.id))
+  if (found === undefined) return []
+  const { connection } = found
+  const score = scoreOf(route, { to: incoming.to, from: callerOf(incoming, connection).from })
+  return score === null ? [] : [{ route, connection, score, claim: claims.get(route.organisation_id) ?? 0 }]
+}
+
+/** Of each organisation the best route, and of these the one whose organisation names the source most specifically. */
+function bestOf(candidates: Candidate[]): Candidate | undefined {
+  const older = (a: Candidate, b: Candidate): number => (a.route.id < b.route.id ? -1 : 1)
+  candidates.sort((a, b) => b.route.priority - a.route.priority || b.score - a.score || older(a, b))
+  const seen = new Set<string>()
+  const bestOfEach = candidates.filter(({ route: { organisation_id: id } }) => !seen.has(id) && seen.add(id))
+  return bestOfEach.sort((a, b) => b.claim - a.claim || b.score - a.score || older(a, b))[0]
 }
 
 /**

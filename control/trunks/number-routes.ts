@@ -6,6 +6,7 @@ import { operations, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, partialInput } from '../kernel/schema.ts'
+import { sentColumns } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
@@ -60,11 +61,7 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       context.withRow('phone_numbers', 'phone_number', id, async (trx, row) => {
         const refused = await connectionProblem(trx, context, body.connection_id ?? null)
         if (refused !== null) return refused
-        const change = {
-          ...(body.connection_id === undefined ? {} : { connection_id: body.connection_id }),
-          ...(body.payment_line === undefined ? {} : { payment_line: body.payment_line ? 1 : 0 }),
-          updated: now().toISOString(),
-        }
+        const change = { ...sentColumns(body), updated: now().toISOString() }
         await forTenant(trx, context).change('phone_numbers', row.id, change)
         return toPhoneNumber({ ...row, ...change })
       }),

@@ -122,29 +122,30 @@ function dayAnswer(hours: Hours, asked: AskedDay, manner: Manner): string | null
       )
       .map(({ fact }) => fact),
   )
-  if (manner.isYesNo && asked.minutes !== null && asked.days.length === 1) {
-    const inside = isWithin(told[0]!.spans!, asked.minutes)
-    if (inside === null) return sentences
-    if (!inside) return asked.isNow || !isOurs ? notNow(hours, rules, asked, manner, sentences) : `No. ${sentences}`
-    const until = told[0]!.spans!.find(span => isWithin([span], asked.minutes!) === true)!.to!
-    if (asked.isNow) {
-      const long = until === MIDNIGHT && told[0]!.spans![0]!.from === 0 ? '' : `, until ${timeInWords(until)}`
-      return isOurs ? `Yes, we are open now${long}.` : `Yes. ${sentences}`
-    }
-    return `Yes. ${sentences}`
+  const { minutes } = asked
+  const spans = told[0]!.spans!
+  if (manner.isYesNo && minutes !== null && asked.days.length === 1) {
+    const isOpen = isWithin(spans, minutes)
+    if (isOpen === null) return sentences
+    if (isOpen) return asked.isNow && isOurs ? openNow(spans, minutes) : `Yes. ${sentences}`
+    return asked.isNow || !isOurs ? notNow(hours, rules, asked, manner, sentences) : `No. ${sentences}`
   }
-  if (asked.isRelative && isOurs) {
-    const text = told[0]!
-      .spans!.map(spanInWords)
-      .filter(words => words !== '')
-      .join(' and ')
-    if (text !== '')
-      return `${manner.isYesNo ? 'Yes, ' : ''}${asked.label}${asked.label.includes(',') ? ',' : ''} we are open ${text}.`.replace(
-        /^./,
-        first => first.toUpperCase(),
-      )
-  }
-  return `${manner.isYesNo ? 'Yes. ' : ''}${sentences}`
+  const relative = asked.isRelative && isOurs ? openThen(asked.label, spans) : null
+  if (relative === null) return `${manner.isYesNo ? 'Yes. ' : ''}${sentences}`
+  const answer = manner.isYesNo ? `Yes, ${relative}` : relative
+  return answer.replace(/^./, first => first.toUpperCase())
+}
+
+function openNow(spans: readonly Span[], minutes: number): string {
+  const until = spans.find(span => isWithin([span], minutes) === true)!.to!
+  const isAllDay = until === MIDNIGHT && spans[0]!.from === 0
+  return `Yes, we are open now${isAllDay ? '' : `, until ${timeInWords(until)}`}.`
+}
+
+/** "tomorrow we are open from nine to five."; null: the hours have no times. */
+function openThen(label: string, spans: readonly Span[]): string | null {
+  const times = spans.map(spanInWords).filter(words => words !== '')
+  return times.length === 0 ? null : `${label}${label.includes(',') ? ',' : ''} we are open ${times.join(' and ')}.`
 }
 
 /** If the hours do not mention the day: another sentence that does, or the hours as written. */

@@ -62,17 +62,7 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   const near = await connectionsFor(trx, caller)
   const connections = near.filter(connection => claimOf(connection, caller) !== null)
   if (body.replaces !== undefined && connections.length > 0) return takeTrunkCall(trx, body, connections)
-  const organisationIds = [...new Set(connections.map(connection => connection.organisation_id))]
-  const routes = await routesFor(trx, body, organisationIds)
-  const running = await runningOn(trx, connections)
-  const owners = organisationIds.length < 2 ? [] : await ownersOf(trx, body)
-  const decide = (among: readonly InboundRouteRow[]): InboundDecision => {
-    const inHours = among.filter(route => isInHours(route, new Date(at)))
-    return routeInbound(caller, connections, inHours, id => running.get(id) ?? 0, owners)
-  }
-  const first = decide(routes)
-  const isNobodys = 'reject' in first && first.reject.sipCode === 404
-  const decision = isNobodys ? decide(await routesBegunBy(trx, body, organisationIds)) : first
+  const decision = await routed(trx, event, caller, connections)
   const { legId, sipCallId } = body
   const told = { legId, sipCallId, from: body.from.uri, source: body.source.host }
   const refuse = (why: string, reply: Refusal, about: { callId?: string; [field: string]: unknown }): void =>
@@ -120,6 +110,26 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
   afterCommit(trx, () => log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call'))
   await begin({ centre }, trx, tenant, { call, participant }, route)
+}
+
+/** Where a call goes, by the routes of those whose connections allow it. */
+async function routed(
+  trx: Trx,
+  { body, at }: Of<'leg.incoming'>,
+  caller: Parameters<typeof routeInbound>[0],
+  connections: readonly ConnectionRow[],
+): Promise<InboundDecision> {
+  const organisationIds = [...new Set(connections.map(connection => connection.organisation_id))]
+  const routes = await routesFor(trx, body, organisationIds)
+  const running = await runningOn(trx, connections)
+  const owners = organisationIds.length < 2 ? [] : await ownersOf(trx, body)
+  const decide = (among: readonly InboundRouteRow[]): InboundDecision => {
+    const inHours = among.filter(route => isInHours(route, new Date(at)))
+    return routeInbound(caller, connections, inHours, id => running.get(id) ?? 0, owners)
+  }
+  const first = decide(routes)
+  const isNobodys = 'reject' in first && first.reject.sipCode === 404
+  return isNobodys ? decide(await routesBegunBy(trx, body, organisationIds)) : first
 }
 
 /** A call is answered at once, as for a recording announcement, or led on as if it were answered, and rings until somebody is there. */

@@ -38,6 +38,7 @@ export function phoneIn(text: string, words: readonly Word[], language: string, 
 
 const EMAIL = /[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+/i
 const SPOKEN: Readonly<Record<string, string>> = {
+  __proto__: null as never,
   dot: '.',
   underscore: '_',
   dash: '-',

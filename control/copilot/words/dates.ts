@@ -13,10 +13,12 @@ const ORDINALS =
     ' ',
   )
 const RELATIVE: Readonly<Record<string, number>> = {
+  __proto__: null as never,
   ...{ today: 0, tomorrow: 1, yesterday: -1 },
   ...{ היומ: 0, מחר: 1, מחרתיימ: 2, אתמול: -1 },
 }
 const SPANS: Readonly<Record<string, number>> = {
+  __proto__: null as never,
   ...{ day: 1, days: 1, week: 7, weeks: 7, fortnight: 14 },
   ...{ ימימ: 1, יומיימ: 2, שבוע: 7, שבועיימ: 14, שבועות: 7 },
 }
@@ -119,17 +121,8 @@ function relativeDate(words: readonly Word[], today: DateTime, weekday: number, 
 /** The next such day of a month: "on the fifteenth". */
 function dayOfMonth(words: readonly Word[], today: DateTime): string | null {
   for (const [at, { text }] of words.entries()) {
-    const written = /^(\d{1,2})(?:st|nd|rd|th)$/.exec(text)
-    const ordinal = ORDINALS.indexOf(text) + 1
     const before = words[at - 1]?.text
-    const day =
-      written !== null
-        ? Number(written[1])
-        : text === 'thirtieth'
-          ? 30
-          : ordinal > 0 && ordinal < 10 && (before === 'twenty' || before === 'thirty')
-            ? ordinal + (before === 'twenty' ? 20 : 30)
-            : ordinal
+    const day = dayNumber(text, before)
     if (day === 0 || (before !== 'the' && words[at - 2]?.text !== 'the')) continue
     for (const ahead of [0, 1]) {
       const month = today.startOf('month').plus({ months: ahead })
@@ -138,6 +131,17 @@ function dayOfMonth(words: readonly Word[], today: DateTime): string | null {
     }
   }
   return null
+}
+
+/** The day of a month that an ordinal says; 0: none. */
+function dayNumber(text: string, before: string | undefined): number {
+  const written = /^(\d{1,2})(?:st|nd|rd|th)$/.exec(text)
+  if (written !== null) return Number(written[1])
+  if (text === 'thirtieth') return 30
+  const ordinal = ORDINALS.indexOf(text) + 1
+  if (ordinal === 0 || ordinal > 9) return ordinal
+  if (before === 'twenty') return 20 + ordinal
+  return before === 'thirty' ? 30 + ordinal : ordinal
 }
 
 function dayOf(year: number, month: number, day: number): string | null {

@@ -19,7 +19,13 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' })
 /** Contractions of two words: `I'd` is `I would`. */
 const SHORT = /^(i|you|he|she|it|we|they|that|this|there|here|what|who|where|when|how|let)['’](m|re|s|ll|d|ve)$/i
 const LONG: Readonly<Record<string, string>> = { m: 'am', re: 'are', s: 'is', ll: 'will', d: 'would', ve: 'have' }
-const VARIANTS: Readonly<Record<string, string>> = { whom: 'who', gonna: 'going', wanna: 'want', gotta: 'got' }
+const VARIANTS: Readonly<Record<string, string>> = {
+  __proto__: null as never,
+  whom: 'who',
+  gonna: 'going',
+  wanna: 'want',
+  gotta: 'got',
+}
 /** Negated verbs in one word: `don't`, `dont` as speech recognition may write it, and `cannot`. */
 const NOT = /^(do|does|did|is|are|was|were|has|have|had|could|would|should|must|need|ca|wo)n['’]?t$|^(can)not$/i
 const BEFORE_NOT: Readonly<Record<string, string>> = { ca: 'can', wo: 'will' }

@@ -65,7 +65,7 @@ const JOINED = /^[ובלה]/
 const AND = new Set(['and', 'ו'])
 const HALF: Kind = { kind: 'half', value: 0.5, digits: '' }
 const AND_A_HALF = ['and', 'a', 'half']
-const DOUBLED: Readonly<Record<string, number>> = { double: 2, triple: 3 }
+const DOUBLED: Readonly<Record<string, number>> = { __proto__: null as never, double: 2, triple: 3 }
 
 /** The numbers in what was said, in order. */
 export function numbersIn(words: readonly Word[]): SaidNumber[] {

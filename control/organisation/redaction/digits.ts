@@ -10,7 +10,9 @@ export interface DigitRun {
   isOpen: boolean
 }
 
+/** A table of words has no prototype, which knows the word `constructor`. */
 const WORDS: Readonly<Record<string, string>> = {
+  __proto__: null as never,
   ...{ zero: '0', oh: '0', o: '0', nought: '0', one: '1', two: '2', three: '3', four: '4', five: '5', six: '6' },
   ...{ seven: '7', eight: '8', nine: '9' },
   ...{ אפס: '0', אחת: '1', אחד: '1', שתיים: '2', שניים: '2', שלוש: '3', שלושה: '3', ארבע: '4', ארבעה: '4' },
@@ -18,6 +20,7 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 /** Words for two digits. Those that end in 0 are combined with a following digit. */
 const PAIRS: Readonly<Record<string, string>> = {
+  __proto__: null as never,
   ...{ ten: '10', eleven: '11', twelve: '12', thirteen: '13', fourteen: '14', fifteen: '15', sixteen: '16' },
   ...{ seventeen: '17', eighteen: '18', nineteen: '19', twenty: '20', thirty: '30', forty: '40', fifty: '50' },
   ...{ sixty: '60', seventy: '70', eighty: '80', ninety: '90' },
@@ -28,7 +31,7 @@ const PAIRS: Readonly<Record<string, string>> = {
 const TEEN = /^עשרה?$/
 /** Fewer digits said in pairs are a price, a year or a time ("forty-nine ninety-nine"). */
 const MIN_PAIRED = 8
-const TIMES: Readonly<Record<string, number>> = { double: 2, triple: 3, כפול: 2 }
+const TIMES: Readonly<Record<string, number>> = { __proto__: null as never, double: 2, triple: 3, כפול: 2 }
 /** Filler words between digits. */
 const FILLERS = new Set(['uh', 'um', 'uhm', 'er', 'erm', 'and', 'then', 'dash', 'space', 'hyphen', 'אה', 'ואז'])
 /** Letters, marks and digits in a row. A token with letters and digits is a name or an ID, not a number. */
@@ -43,13 +46,19 @@ export function digitRuns(text: string): DigitRun[] {
   return [...single, ...paired].sort((a, b) => a.start - b.start).map(({ isPaired, ...run }) => run)
 }
 
+interface Run extends DigitRun {
+  isPaired: boolean
+}
+
+/** Which part of a pair the last word may be: the tens, or the ones; null: none. */
+type Open = 'tens' | 'ones' | null
+
 /** @param inPairs whether words for two digits count */
-function runsIn(text: string, inPairs: boolean): (DigitRun & { isPaired: boolean })[] {
-  const runs: (DigitRun & { isPaired: boolean })[] = []
-  let run: (DigitRun & { isPaired: boolean }) | null = null
+function runsIn(text: string, inPairs: boolean): Run[] {
+  const runs: Run[] = []
+  let run: Run | null = null
+  let open: Open = null
   let [times, last] = [1, 0]
-  /** Which part of a pair the last word may be: the tens, or the ones. */
-  let open: 'ten' | 'one' | null = null
   const close = (): void => {
     if (run !== null && run.digits !== '') runs.push(run)
     run = null
@@ -65,35 +74,60 @@ function runsIn(text: string, inPairs: boolean): (DigitRun & { isPaired: boolean
       open = null
       continue
     }
-    const isWritten = /^\p{Nd}+$/u.test(word)
-    const one: string | undefined = WORDS[word] ?? (open === 'ten' ? WORDS[word.replace(/^ו/, '')] : undefined)
-    const digits: string | undefined = isWritten ? asciiDigits(word) : (one ?? (inPairs ? PAIRS[word] : undefined))
-    if (digits !== undefined) {
-      run ??= { start, end, digits: '', groups: [], isOpen: false, isPaired: false }
-      const isPair: boolean = !isWritten && one === undefined
-      if (open === 'ten' && one !== undefined && one !== '0') {
-        run.digits = `${run.digits.slice(0, -1)}${one}`
-        open = null
-      } else if (open === 'one' && TEEN.test(word)) {
-        run.digits = `${run.digits.slice(0, -1)}1${run.digits.at(-1)}`
-        open = null
-      } else {
-        run.groups.push(run.digits.length)
-        run.digits += digits.repeat(times)
-        open = isPair && /[2-9]0/.test(digits) ? 'ten' : !isWritten && times === 1 && one !== '0' ? 'one' : null
-      }
-      run.isPaired ||= isPair
+    const said = digitsOf(word, open === 'tens', inPairs)
+    const repeated = TIMES[word]
+    if (said === null && repeated === undefined) {
+      close()
+      continue
+    }
+    run ??= { start, end, digits: '', groups: [], isOpen: false, isPaired: false }
+    if (said === null) times = repeated!
+    else {
+      open = add(run, said, { word, open, times })
       run.end = end
       times = 1
-    } else if (TIMES[word] !== undefined) {
-      run ??= { start, end, digits: '', groups: [], isOpen: false, isPaired: false }
-      times = TIMES[word]
-    } else close()
+    }
   }
-  const unfinished = run as DigitRun | null
+  const unfinished = run as Run | null
   if (unfinished !== null) unfinished.isOpen = GAP.test(text.slice(last))
   close()
   return runs
+}
+
+interface Said {
+  digits: string
+  form: 'written' | 'word' | 'pair'
+}
+
+/** The digits that a word stands for; null: none. */
+function digitsOf(word: string, isAfterTens: boolean, inPairs: boolean): Said | null {
+  if (/^\p{Nd}+$/u.test(word)) return { digits: asciiDigits(word), form: 'written' }
+  // Hebrew says "and three" in one word.
+  const one = WORDS[word] ?? (isAfterTens ? WORDS[word.replace(/^ו/, '')] : undefined)
+  if (one !== undefined) return { digits: one, form: 'word' }
+  const pair = inPairs ? PAIRS[word] : undefined
+  return pair === undefined ? null : { digits: pair, form: 'pair' }
+}
+
+/** Adds to a run what a word says, and returns which part of a pair the word may be. */
+function add(
+  run: Run,
+  { digits, form }: Said,
+  { word, open, times }: { word: string; open: Open; times: number },
+): Open {
+  run.isPaired ||= form === 'pair'
+  if (open === 'tens' && form === 'word' && digits !== '0') {
+    run.digits = run.digits.slice(0, -1) + digits
+    return null
+  }
+  if (open === 'ones' && TEEN.test(word)) {
+    run.digits = `${run.digits.slice(0, -1)}1${run.digits.at(-1)}`
+    return null
+  }
+  run.groups.push(run.digits.length)
+  run.digits += digits.repeat(times)
+  if (form === 'pair' && /[2-9]0/.test(digits)) return 'tens'
+  return form !== 'written' && times === 1 && digits !== '0' ? 'ones' : null
 }
 
 /** Number of digits in a text, written or said. */

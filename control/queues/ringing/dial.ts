@@ -92,51 +92,24 @@ const pacedBy = ({ pace }: Address, delayMs: number): Pick<Dialled, 'delayMs' | 
 })
 
 async function dialTarget(
-  { store, now, sipHost, vault, loopback }: CallCentreParts,
-  { leg, call, tenant }: Around,
+  deps: CallCentreParts,
+  around: Around,
   target: Exclude<RingTarget, { kind: 'leg' }>,
   onward: Onward | undefined,
 ): Promise<Dialled | Failure> {
+  if (target.kind === 'address') return addressTarget(deps, around, target)
+  const { leg, call, tenant } = around
+  const { db } = deps.store
   if (target.kind === 'browser') {
     const dialled = onward?.to ?? (leg.ring_id === null ? call?.to_address : undefined)
-    const info = dialled === undefined ? await shownOf(store.db, tenant, call, leg) : { dialled }
+    const info = dialled === undefined ? await shownOf(db, tenant, call, leg) : { dialled }
     const { browserId } = target
-    return { target: { browserId, info, ...(await nodeOfPage(store.db, browserId)) } }
+    return { target: { browserId, info, ...(await nodeOfPage(db, browserId)) } }
   }
-  if (target.kind === 'address') {
-    // The call was checked when it was stored, but the organisation may have been suspended since.
-    const at = now()
-    const nowMs = at.getTime()
-    const limit = await legProblem(store.db, tenant, at.toISOString())
-    if (limit !== null) return { failure: 'capacity', message: limit.message }
-    if (!tenant.livemode) {
-      const refused = await outsideProblem(store.db, tenant, target.to)
-      if (refused !== null) return { failure: 'invalid', message: refused.message }
-      if (loopback === undefined) return { failure: 'invalid', message: 'there is no sandbox here' }
-      return { target: sandboxTarget(target.to, leg.id, loopback), ...pacedBy(target, waitOf(target, nowMs)) }
-    }
-    const from = target.from ?? (call === undefined ? null : ourNumber(call))
-    const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
-    const { to, isAnonymous = false, replaces, userToUser } = target
-    const told = { redirectedFrom: sentOn(target, call), shown, isAnonymous }
-    const asked = { to, from: from ?? undefined, ...told, legId: leg.id }
-    const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
-    if ('problem' in way) return { failure: 'invalid', message: way.message }
-    const startMs = nowMs + waitOf(target, nowMs)
-    const turn = await inTurn(store.db, way, startMs)
-    if (turn === null) return { failure: 'capacity', message: 'the connection has reached its `calls_per_second`' }
-    const { connection, alternatives } = turn
-    const isFree = connection === null || (await takeLine(store, leg, connection))
-    const said = { ...(replaces !== undefined && { replaces }), ...(userToUser !== undefined && { userToUser }) }
-    const of = (to: DialTarget): DialTarget => ({ ...to, ...said })
-    const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
-    if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
-    return { failure: 'capacity', message: 'the connection has reached its `max_calls`' }
-  }
-  const { caller = 'tandem' } = await shownOf(store.db, tenant, call, leg)
+  const { caller = 'tandem' } = await shownOf(db, tenant, call, leg)
   const phone: DialTarget = {
     uri: target.uri,
-    from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
+    from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${deps.sipHost}` },
     hosts: [target.via],
     ...(target.route === undefined ? {} : { route: target.route }),
     // A phone on a private network may name private addresses: it has proved its account.
@@ -146,6 +119,42 @@ async function dialTarget(
     srtp: 'optional',
   }
   return { target: phone }
+}
+
+/** An address outside: in test mode in the sandbox, otherwise over a connection that has a free line. */
+async function addressTarget(
+  { store, now, sipHost, vault, loopback }: CallCentreParts,
+  { leg, call, tenant }: Around,
+  target: Address,
+): Promise<Dialled | Failure> {
+  const at = now()
+  const nowMs = at.getTime()
+  // The call was checked when it was stored, but the organisation may have been suspended since.
+  const limit = await legProblem(store.db, tenant, at.toISOString())
+  if (limit !== null) return { failure: 'capacity', message: limit.message }
+  if (!tenant.livemode) {
+    const refused = await outsideProblem(store.db, tenant, target.to)
+    if (refused !== null) return { failure: 'invalid', message: refused.message }
+    if (loopback === undefined) return { failure: 'invalid', message: 'there is no sandbox here' }
+    return { target: sandboxTarget(target.to, leg.id, loopback), ...pacedBy(target, waitOf(target, nowMs)) }
+  }
+  const from = target.from ?? (call === undefined ? null : ourNumber(call))
+  const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
+  const { to, isAnonymous = false, replaces, userToUser } = target
+  const told = { redirectedFrom: sentOn(target, call), shown, isAnonymous }
+  const asked = { to, from: from ?? undefined, ...told, legId: leg.id }
+  const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
+  if ('problem' in way) return { failure: 'invalid', message: way.message }
+  const startMs = nowMs + waitOf(target, nowMs)
+  const turn = await inTurn(store.db, way, startMs)
+  if (turn === null) return { failure: 'capacity', message: 'the connection has reached its `calls_per_second`' }
+  const { connection, alternatives } = turn
+  const isFree = connection === null || (await takeLine(store, leg, connection))
+  const said = { ...(replaces !== undefined && { replaces }), ...(userToUser !== undefined && { userToUser }) }
+  const of = (to: DialTarget): DialTarget => ({ ...to, ...said })
+  const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
+  if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
+  return { failure: 'capacity', message: 'the connection has reached its `max_calls`' }
 }
 
 /** The other node that a page is connected to; nothing: this one. */

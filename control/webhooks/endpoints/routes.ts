@@ -6,6 +6,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/pl
 import { operations, type Route } from '../../http/route.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../kernel/ids.ts'
+import { sentColumns } from '../../kernel/show-row.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -136,11 +137,9 @@ async function applyChange(
   const at = now.toISOString()
   const metadata = mergedMetadata(row.metadata, body.metadata)
   if (isProblem(metadata)) return metadata
+  const { url, description, event_types, api_version } = body
   const columns = {
-    url: body.url ?? row.url,
-    description: body.description === undefined ? row.description : body.description,
-    event_types: body.event_types === undefined ? row.event_types : JSON.stringify(body.event_types),
-    api_version: body.api_version ?? row.api_version,
+    ...sentColumns({ url, description, event_types, api_version }),
     metadata,
     ...statusColumns(row, body.status),
     updated: at,

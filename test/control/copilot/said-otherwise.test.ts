@@ -105,6 +105,8 @@ const ANSWERS: readonly (readonly [type: Type, answer: string, value: string | n
   ['date', 'in two weeks', '2026-12-09'],
   ['date', 'a week from today', '2026-12-02'],
   ['date', 'on the fifteenth', '2026-12-15'],
+  // A word that every object of JavaScript knows.
+  ['date', 'on the constructor', null],
   ['date', 'twelfth of May nineteen eighty four', '1984-05-12'],
   ['date', 'בעוד שבוע', '2026-12-02'],
   ['date', 'מחרתיים', '2026-11-27'],

@@ -48,4 +48,8 @@ test('words of other scripts have no sound here', () => {
   assert.is(soundDistance('sales', 'מכירות'), null)
 })
 
+test('a word that every object of JavaScript knows is a word like others', () => {
+  assert.is(nearest('Constructor.', ['constructor', 'support']), 'constructor')
+})
+
 test.run()

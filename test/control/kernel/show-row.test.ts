@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
 import { nullable, timestamp } from '../../../control/kernel/schema.ts'
-import { showRow } from '../../../control/kernel/show-row.ts'
+import { sentColumns, showRow } from '../../../control/kernel/show-row.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/kernel/show-row')
@@ -55,6 +55,14 @@ test('what is made in another way takes the place of the column, and the fields 
   const shown = showRow(schema, row, { note: 'seen', created: 'now' })
   assert.equal([shown.note, shown.created], ['seen', 'now'])
   assert.equal(Object.keys(shown), Object.keys(schema.properties))
+})
+
+test('what a request sends is stored as it is read, and what it does not send has no column', () => {
+  const sent = { tags: ['red'], wind: null, flies: true, note: 'up', created: undefined }
+  const columns = sentColumns(sent)
+  assert.equal(columns, { tags: '["red"]', wind: null, flies: 1, note: 'up' })
+  const { tags, wind, flies, note } = showRow(schema, { ...row, ...columns })
+  assert.equal({ tags, wind, flies, note, created: undefined }, sent)
 })
 
 test('the compiler asks for a field that no column holds', () => {

@@ -23,6 +23,10 @@ test('the check digit is that of ISO/IEC 7812-1 Annex B', () => {
   }
 })
 
+test('a word that every object of JavaScript knows is a word like others', () => {
+  assert.is(all('The constructor has four keys.'), 'The constructor has four keys.')
+})
+
 test('a card number is taken out however it is written or said, with what follows it', () => {
   for (const said of [
     'My card is 4111111111111111.',
