@@ -138,7 +138,7 @@ export class Rooms {
     room.becomes(spec.kind)
     this.#sitDown(member, room, spec)
     this.#toldOf(spec)('leg.joined', { legId: member.leg.id, roomId: spec.roomId, muted: member.leg.muted })
-    if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
+    if (room.spec.chimes) room.announce(playerOf([CHIMES.join], false))
   }
 
   #sitDown(member: Seated, room: Room, spec: RoomSpec): void {

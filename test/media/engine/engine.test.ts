@@ -47,6 +47,15 @@ test('a room opens with its first member and is gone with the last, and the cloc
   assert.equal(names(), ['room.opened', 'leg.joined', 'leg.joined', 'leg.left', 'leg.left', 'room.closed'])
 })
 
+test('a room has the chimes with which it was opened, for who comes as for who goes, whatever is asked for later', async () => {
+  const a = await engine.join('part_a', { roomId: 'call_quiet', chimes: false })
+  await engine.join('part_bb', { roomId: 'call_quiet', chimes: true })
+  engine.run(30)
+  engine.engine.do('leg.close', { legId: 'part_bb' })
+  engine.run(30)
+  assert.ok(a.received.heard().every(sample => sample === 0))
+})
+
 test('packets of a member come with the slot of its room, of two who are relayed as they are sent, and of who has left too', async () => {
   await engine.close()
   // Where the two are on two threads nothing is relayed.
