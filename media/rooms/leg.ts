@@ -7,7 +7,7 @@ import type { DtmfKey } from '../../codecs/tones.ts'
 import type { Quality } from '../protocol.ts'
 import { CardMask } from './card-mask.ts'
 import type { Chorus } from './chorus.ts'
-import type { Sink } from './sink.ts'
+import { COVERED, type Sink } from './sink.ts'
 import type { Sound } from './sound.ts'
 import { joined, type Source } from './source.ts'
 import { ToneKeys } from './tone-keys.ts'
@@ -410,8 +410,8 @@ export abstract class Leg {
     for (const sink of this.#sinks) {
       if (isCovered && sink.onPause === 'nothing') continue
       const said = sink.hearsPlain === true ? this.plain : this.said
-      const frame = isCovered || said === null || this.#isHeardByNone ? SILENCE : said
-      sink.write('inbound', frame, this.isComfort, this.isMissing)
+      const frame = said === null || this.#isHeardByNone ? SILENCE : said
+      sink.write('inbound', isCovered ? COVERED : frame, this.isComfort, this.isMissing)
     }
   }
 
@@ -420,7 +420,7 @@ export abstract class Leg {
     if (this.#sinks === null) return
     for (const sink of this.#sinks) {
       if ((paused || this.isOld) && sink.onPause === 'nothing') continue
-      sink.write('outbound', paused || isOld || heard === null ? SILENCE : heard)
+      sink.write('outbound', paused || isOld ? COVERED : (heard ?? SILENCE))
     }
   }
 

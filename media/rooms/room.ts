@@ -8,7 +8,7 @@ import { LEG_SAMPLES, type Leg, SILENCE } from './leg.ts'
 import { Mixer } from './mixer.ts'
 import { PassThrough } from './pass-through.ts'
 import { SharedMix } from './shared-mix.ts'
-import type { Sink } from './sink.ts'
+import { COVERED, type Sink } from './sink.ts'
 import type { Source } from './source.ts'
 import { UpperBand } from './upper-band.ts'
 
@@ -227,12 +227,13 @@ export class Room {
   #tap(announced: Frame | null): void {
     if (this.sinks.length === 0) return
     const paused = this.pause !== null
-    const hasVoices = this.#mixer.voices > 0 && !paused && !this.hasOld
+    const isCovered = paused || this.hasOld
+    const hasVoices = this.#mixer.voices > 0 && !isCovered
     if (hasVoices) this.#mixer.all(TAPPED, this.#tapLimiter)
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
-      sink.write('inbound', hasVoices ? TAPPED : SILENCE)
-      sink.write('outbound', paused || announced === null ? SILENCE : announced)
+      sink.write('inbound', isCovered ? COVERED : hasVoices ? TAPPED : SILENCE)
+      sink.write('outbound', paused ? COVERED : (announced ?? SILENCE))
     }
   }
 

@@ -5,7 +5,7 @@ import { copy } from '../../codecs/kernels/frames.ts'
 import { writeL16le } from '../../codecs/l16.ts'
 import type { Resampler } from '../../codecs/resample.ts'
 import type { StreamFormat } from '../protocol.ts'
-import type { Track } from '../rooms/sink.ts'
+import { COVERED, type Track } from '../rooms/sink.ts'
 import { PAYLOAD_BYTES } from './stream-messages.ts'
 
 /** Frames that may wait for a receiver, per track: 2 s. */
@@ -29,7 +29,11 @@ type Encode = (frame: Frame, payload: Uint8Array) => void
 const encoder = (format: StreamFormat, resampler: Resampler | null): Encode => {
   if (format === 'mulaw_8000') return (frame, payload) => PCMU.encode(frame, payload)
   if (resampler === null) return writeL16le
-  return (frame, payload) => writeL16le(resampler.process(frame), payload)
+  return (frame, payload) => {
+    const samples = resampler.process(frame)
+    if (frame === COVERED) payload.fill(0)
+    else writeL16le(samples, payload)
+  }
 }
 
 /**

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../../codecs/goertzel.ts'
+import { loadResampler } from '../../../codecs/resample.ts'
 import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing } from '../../../media/legs/frame-ring.ts'
 import type { Request } from '../../../media/protocol.ts'
 import { Annex } from '../../../media/rooms/annex.ts'
 import type { Leg } from '../../../media/rooms/leg.ts'
 import type { Room } from '../../../media/rooms/room.ts'
+import type { Sink } from '../../../media/rooms/sink.ts'
 import { ntpMiddle, RTCP_BUFFER_BYTES, writeReport } from '../../../media/rtp/rtcp.ts'
 import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
+import { StreamTrack } from '../../../media/streams/stream-track.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { KeepingSink, toneFrame } from './party.ts'
@@ -176,6 +179,56 @@ for (const [name, one] of Object.entries(CASES)) {
     }
   })
 }
+
+test('a media stream gets silence from the first frame of a pause on: zeros for L16, also of 16 kHz, whatever its filter still holds', async () => {
+  const createResampler = await loadResampler()
+  const payloads = new Map<string, Buffer[]>()
+  const listener = (of: string): Sink => {
+    const tracks = ['inbound', 'outbound'].map(name => {
+      const track = new StreamTrack('ms_1', name as 'inbound', 'l16_16000', createResampler(8000, 16_000))
+      payloads.set(`${of} ${name}`, [])
+      return [name, track] as const
+    })
+    return {
+      onPause: 'silence',
+      write: (name, frame) => {
+        const track = new Map(tracks).get(name)!
+        track.write(frame, 1, 0, 0)
+        payloads.get(`${of} ${name}`)!.push(Buffer.from(JSON.parse(String(track.next(1))).media.payload, 'base64'))
+      },
+      close: () => {},
+    }
+  }
+  const noun: SinkNoun = {
+    create: () => ({
+      commands: {},
+      enter: ({ leg }, room) => {
+        leg.sinks.push(listener(leg.id))
+        if (room.sinks.length === 0) room.sinks.push(listener('room'))
+      },
+    }),
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const engine = new TestEngine(dir, { sinks: [noun] })
+  const caller = await engine.join(CALLER)
+  await engine.join(AGENT)
+  const typist = new Typist(engine, CALLER, caller, [])
+  typist.voice = tick => toneFrame(SECRET, tick)
+  typist.delayOf = still
+  engine.run(PAUSE, tick => typist.tick(tick))
+  const request = { maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null }
+  engine.engine.do('capture.pause', { target: { legId: CALLER }, ...request })
+  const before = new Map([...payloads].map(([of, all]) => [of, all.length]))
+  engine.run(10, tick => typist.tick(tick))
+  const isSilent = (payload: Buffer) => payload.every(byte => byte === 0)
+  for (const of of [`${CALLER} inbound`, `${AGENT} outbound`, 'room inbound']) {
+    const [all, from] = [payloads.get(of)!, before.get(of)!]
+    assert.not(isSilent(all[from - 1]!), `${of} before the pause`)
+    assert.equal(all.slice(from).map(isSilent), new Array(10).fill(true), of)
+  }
+  await engine.close()
+  rmSync(dir, { recursive: true })
+})
 
 test('the same of a page whose audio waits in its jitter delay, and of a caller on a WebSocket who sends it in advance', () => {
   // The ring holds 32 frames: 30 wait.
