@@ -3,7 +3,7 @@ import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
-import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { callFrom, endedCall, HEARD_DBOV, invited, UNHEARD_DBOV } from './scene.ts'
 import { product, sharedSuite } from './shared-suite.ts'
 
 // A member holds by the phone itself: the other end hears our music, and the call is held as by the API.
@@ -27,9 +27,7 @@ let members = 0
 async function newMember(name: string): Promise<Member> {
   const extension = String(7700 + ++members)
   const email = `${name}${extension}@example.com`
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email, extension })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { userId, account } = await invited(product, email, { extension })
   const phone = await Phone.open(name)
   await phone.register(account, product.sip)
   await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })

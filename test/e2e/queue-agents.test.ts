@@ -5,7 +5,7 @@ import { audibleSamples, levelAt, loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { dtmfTone } from '../../codecs/tones.ts'
 import { wavHeader } from '../../codecs/wav.ts'
-import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { callFrom, endedCall, HEARD_DBOV, invited, UNHEARD_DBOV } from './scene.ts'
 import { product, sharedSuite } from './shared-suite.ts'
 
 const test = sharedSuite('e2e/queue-agents')
@@ -24,9 +24,7 @@ interface Agent {
 
 /** A member with registered SIP phones, available. */
 async function newAgent(...names: string[]): Promise<Agent> {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `${names[0]}@example.com` })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { userId, account } = await invited(product, `${names[0]}@example.com`)
   const phones: Phone[] = []
   for (const name of names) {
     const phone = await Phone.open(name)

@@ -84,6 +84,17 @@ export async function leave(...seated: readonly { phone: Phone }[]): Promise<voi
   await Promise.all(seated.map(({ phone }) => phone.close()))
 }
 
+/** A member of the organisation, and the account of its phones. @param fields of its invitation, such as `extension` */
+export async function invited(
+  product: Product,
+  email: string,
+  fields: object = {},
+): Promise<{ userId: string; account: { username: string; password: string; registrar: string } }> {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email, ...fields })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  return { userId, account: await product.ok('POST', `/users/${userId}/sip_credential`) }
+}
+
 /** Dials a phone into a room over the API; resolves when it is in the room. */
 export async function dialledIn(product: Product, room: TestRoom, name: string) {
   const phone = await Phone.open(name)

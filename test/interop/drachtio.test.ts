@@ -4,7 +4,7 @@ import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
+import { callFrom, curtain, endedCall, HEARD_DBOV, invited } from '../e2e/scene.ts'
 import { DrachtioFake } from '../fakes/drachtio-server.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
@@ -170,9 +170,7 @@ function contract(name: string, open: () => Promise<Edge>): void {
   })
 
   drachtioTest('a phone registers, is rung, is put through and heard', async () => {
-    const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'agent@example.com' })
-    await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-    const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+    const { userId, account } = await invited(product, 'agent@example.com')
     const registrar = `${edge.sip.host}:${edge.sip.port}`
     const options = { ...account, registrar, transport: 'udp' as const, everyS: 600 }
     const agent = await Baresip.start({ toneHz: TONE_HZ, answers: true, account: options })

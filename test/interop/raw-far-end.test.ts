@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram'
 import { on, once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
+import { invited } from '../e2e/scene.ts'
 import { product } from '../e2e/shared-suite.ts'
 import { hangUp, inside, insideCalled } from './peers/raw-calls.ts'
 import { audioAt, bodyOf, field } from './peers/raw-peer.ts'
@@ -347,10 +348,9 @@ test('what a REFER says for whom it names goes on with the call there (RFC 7433 
 test('follow: an attended transfer whose two calls are over one connection is completed by REFER with Replaces (RFC 3891)', async () => {
   const peer = await calls.peer()
   await calls.connection(peer, { transfers: 'follow', rates: [{ prefix: '+4977', cost: 0 }] })
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'consults@example.com' })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const { userId, account } = await invited(product, 'consults@example.com')
   const phone = await Phone.open('consults')
-  await phone.register(await product.ok('POST', `/users/${userId}/sip_credential`), product.sip)
+  await phone.register(account, product.sip)
   const contact = `Contact: <sip:far@127.0.0.1:${peer.port}>`
   const answered = async (number: string) => {
     let invite = await peer.next('INVITE')

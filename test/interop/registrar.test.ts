@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import { levelAt } from '../../bench/spectrum.ts'
-import { HEARD_DBOV } from '../e2e/scene.ts'
+import { HEARD_DBOV, invited } from '../e2e/scene.ts'
 import { product, sharedSuite } from '../e2e/shared-suite.ts'
 import { missingPrograms } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
@@ -12,9 +12,7 @@ const TONE_HZ = 700
 
 let members = 0
 async function newAccount(): Promise<{ userId: string; username: string; password: string; registrar: string }> {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `registrar${++members}@example.com` })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const made = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { userId, account: made } = await invited(product, `registrar${++members}@example.com`)
   return { userId, ...made }
 }
 

@@ -12,7 +12,7 @@ import { Phone } from '../../../bench/phone/phone.ts'
 import { Product, type ProductOptions } from '../../../bench/product.ts'
 import { isAlive, noise } from '../../fuzz/health.ts'
 import { suite } from '../../harness.ts'
-import { callFrom, curtain, dialledIn, newRoom, seat } from '../scene.ts'
+import { callFrom, curtain, dialledIn, invited, newRoom, seat } from '../scene.ts'
 import { assertGapless } from '../witness.ts'
 
 const test = suite('e2e/deaths/shutdown')
@@ -180,10 +180,9 @@ test(
   async () => {
     const product = await last(LONG)
     running = null
-    const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'late@example.com' })
-    await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+    const { userId, account } = await invited(product, 'late@example.com')
     const agent = await Phone.open('late')
-    await agent.register(await product.ok('POST', `/users/${userId}/sip_credential`), product.sip)
+    await agent.register(account, product.sip)
     const { id: queueId } = await product.ok('POST', '/queues', { name: 'Late', member_user_ids: [userId] })
     await product.ok('POST', '/inbound_routes', { match: { to: '4711' }, target: { type: 'queue', id: queueId } })
     const room = await newRoom(product)

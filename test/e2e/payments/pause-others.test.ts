@@ -10,7 +10,7 @@ import { ChatProvider } from '../../fakes/chat-provider.ts'
 import { SpeechProvider } from '../../fakes/speech-provider.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
-import { callFrom, curtain, recorded } from '../scene.ts'
+import { callFrom, curtain, invited, recorded } from '../scene.ts'
 import { leaksIn, leaksInFiles, rowsOf } from './leaks.ts'
 
 /** Keys pressed as events, tones and INFO, by the receiver of a stream, by the API and by a model; without ones. */
@@ -95,10 +95,9 @@ async function assistant(): Promise<void> {
 async function copilot(): Promise<void> {
   const fields = [{ key: 'card', label: 'Card number', type: 'number' }]
   const { id: profileId } = await product.ok('POST', '/copilot_profiles', { name: 'Sales', fields })
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'agent@example.com' })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const { userId, account } = await invited(product, 'agent@example.com')
   const desk = await Phone.open('desk')
-  await desk.register(await product.ok('POST', `/users/${userId}/sip_credential`), product.sip)
+  await desk.register(account, product.sip)
   await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
   const queue = { name: 'Sales', member_user_ids: [userId], copilot_profile_id: profileId }
   const { id } = await product.ok('POST', '/queues', queue)

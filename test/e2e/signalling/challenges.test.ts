@@ -6,7 +6,7 @@ import { Product } from '../../../bench/product.ts'
 import { answerChallenge, parseChallenge } from '../../../sip/auth/digest.ts'
 import { RawSocket } from '../../fuzz/raw-caller.ts'
 import { suite } from '../../harness.ts'
-import { curtain } from '../scene.ts'
+import { curtain, invited } from '../scene.ts'
 
 const test = suite('e2e/signalling/challenges')
 const HOST = '127.0.0.1'
@@ -21,9 +21,7 @@ test.before(async () => {
   node = await Product.start()
   copyFileSync(join(node.dataDir, 'vault.key'), join(folder, 'vault.key'))
   other = await Product.start({ dataDir: folder })
-  const { user_id: userId } = await node.ok('POST', '/invitations', { email: 'ann@example.com' })
-  await node.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  account = await node.ok('POST', `/users/${userId}/sip_credential`)
+  account = (await invited(node, 'ann@example.com')).account
 })
 test.after(async () => {
   await curtain(node)

@@ -6,7 +6,7 @@ import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { answerChallenge, parseChallenge } from '../../../sip/auth/digest.ts'
 import { audioAt, bodyOf, field, type Raw, RawPeer } from '../../interop/peers/raw-peer.ts'
-import { callFrom, endedCall, HEARD_DBOV, keep } from '../scene.ts'
+import { callFrom, endedCall, HEARD_DBOV, invited, keep } from '../scene.ts'
 import { product, sharedSuite } from '../shared-suite.ts'
 
 // Members' phones whose bytes the tests write: their lamps (BLF), and their calls while they register again.
@@ -23,12 +23,7 @@ interface Member {
 let members = 0
 async function newMember(): Promise<Member> {
   const extension = String(8800 + ++members)
-  const { user_id: userId } = await product.ok('POST', '/invitations', {
-    email: `lamp${extension}@example.com`,
-    extension,
-  })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  return { userId, extension, account: await product.ok('POST', `/users/${userId}/sip_credential`) }
+  return { extension, ...(await invited(product, `lamp${extension}@example.com`, { extension })) }
 }
 
 let requests = 0

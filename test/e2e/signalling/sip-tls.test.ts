@@ -14,7 +14,7 @@ import type { UaEvent } from '../../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import { doorFrom, doorTo, makeCertificate } from '../../interop/peers/doors.ts'
 import { Sipp } from '../../interop/peers/sipp.ts'
-import { curtain, endedCall } from '../scene.ts'
+import { curtain, endedCall, invited } from '../scene.ts'
 
 const HOST = '127.0.0.1'
 const missing = missingPrograms('openssl')
@@ -47,9 +47,7 @@ test('the first screen names the port of SIP over TLS', () => {
 })
 
 test('a connection over TLS checks the certificate of its registrar, and registers', async () => {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'tls@example.com' })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const auth = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { userId, account: auth } = await invited(product, 'tls@example.com')
   const { id } = await product.ok('POST', '/connections', {
     name: 'Carrier',
     kind: 'registration',

@@ -5,7 +5,7 @@ import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { Flite } from '../../../media/speech/flite.ts'
-import { callFrom, keep } from '../scene.ts'
+import { callFrom, invited, keep } from '../scene.ts'
 import { product, sharedSuite } from '../shared-suite.ts'
 import { killAndWait } from '../witness.ts'
 
@@ -128,9 +128,7 @@ async function conversation(
   number: string,
 ): Promise<{ customer: PhoneCall; agent: PhoneCall; callId: string }> {
   const { id: profileId } = await product.ok('POST', '/copilot_profiles', { ...PROFILE, name })
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `${name}@example.com` })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { userId, account } = await invited(product, `${name}@example.com`)
   const desk = await Phone.open(`${name}-agent`)
   await desk.register(account, product.sip)
   await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })

@@ -11,7 +11,7 @@ import { tone } from '../../../bench/voices.ts'
 import { Chromium, missingBrowser } from '../../e2e/browsers/chromium.ts'
 import { has, hearsSpeech, newMember, startPage } from '../../e2e/browsers/pages.ts'
 import { SipPage } from '../../e2e/browsers/sip-page.ts'
-import { curtain, HEARD_DBOV } from '../../e2e/scene.ts'
+import { curtain, HEARD_DBOV, invited } from '../../e2e/scene.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import { doorTo, makeCertificate } from '../peers/doors.ts'
 import { Sipp } from '../peers/sipp.ts'
@@ -54,9 +54,7 @@ async function memberAt(
   extension: string,
 ): Promise<{ userId: string; account: Record<string, string>; number: string }> {
   const [node] = nodes
-  const { user_id: id } = await node.ok('POST', '/invitations', { email: `m${extension}@example.com`, extension })
-  await node.ok('PATCH', `/users/${id}`, { status: 'active' })
-  const account = await node.ok('POST', `/users/${id}/sip_credential`)
+  const { userId: id, account } = await invited(node, `m${extension}@example.com`, { extension })
   const number = extension.replace('77', '97')
   await node.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id } })
   return { userId: id, account, number }

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { Product } from '../../../bench/product.ts'
 import { tone } from '../../../bench/voices.ts'
-import { curtain } from '../../e2e/scene.ts'
+import { curtain, invited } from '../../e2e/scene.ts'
 import { suite } from '../../harness.ts'
 import { hears, missingServer, startNodes, taken } from './two-nodes.ts'
 
@@ -32,9 +32,7 @@ const phoneOf = (name: string): Promise<Phone> => Phone.open(name, {}, HOST)
 
 async function memberAt(extension: string) {
   const [node] = nodes
-  const { user_id: id } = await node.ok('POST', '/invitations', { email: `m${extension}@example.com`, extension })
-  await node.ok('PATCH', `/users/${id}`, { status: 'active' })
-  const account = await node.ok('POST', `/users/${id}/sip_credential`)
+  const { userId: id, account } = await invited(node, `m${extension}@example.com`, { extension })
   await node.ok('POST', '/inbound_routes', { match: { to: `9${extension}` }, target: { type: 'user', id } })
   return { account, number: `9${extension}` }
 }

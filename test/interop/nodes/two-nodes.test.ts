@@ -3,7 +3,7 @@ import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
 import { tone } from '../../../bench/voices.ts'
-import { curtain } from '../../e2e/scene.ts'
+import { curtain, invited } from '../../e2e/scene.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import { Kamailio } from '../peers/kamailio.ts'
 import { hears, missingServer, query, startTwoNodes, taken } from './two-nodes.ts'
@@ -44,9 +44,7 @@ interface Member {
 async function behindEdge(name: string, extension?: string): Promise<Member> {
   const [node] = nodes
   const phone = await Phone.open(name, {}, CARRIER)
-  const { user_id: userId } = await node.ok('POST', '/invitations', { email: `${name}@example.com`, extension })
-  await node.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const account = await node.ok('POST', `/users/${userId}/sip_credential`)
+  const { userId, account } = await invited(node, `${name}@example.com`, { extension })
   await node.until('the edge has found a node for the phone', () =>
     phone.register(account, edge).then(
       () => true,

@@ -4,7 +4,7 @@ import { Phone } from '../../../bench/phone/phone.ts'
 import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
-import { curtain, endedCall, HEARD_DBOV } from '../../e2e/scene.ts'
+import { curtain, endedCall, HEARD_DBOV, invited } from '../../e2e/scene.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import type { Sipp } from '../peers/sipp.ts'
 import { hasSix, Loss, overUdp, SIX, testWays, WAYS, type Way, WaysProduct } from '../peers/ways.ts'
@@ -46,11 +46,7 @@ interface Member {
 
 async function newMember(): Promise<Member> {
   const extension = String(300 + ++members)
-  const email = `session${members}@example.com`
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email, extension })
-  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
-  const { username, password } = await product.ok('POST', `/users/${userId}/sip_credential`)
-  return { userId, extension, account: { username, password } }
+  return { extension, ...(await invited(product, `session${members}@example.com`, { extension })) }
 }
 
 /** SIPp as this member's phone. */
