@@ -83,7 +83,9 @@ async function overAll(prefix: string, ways: [RawPeer, object][]): Promise<{ id:
   return { id, connections }
 }
 
-const invitesTo = ({ received }: RawPeer): number => received.filter(({ what }) => what === 'INVITE').length
+/** Of calls: an INVITE that a busy machine answers late comes again. */
+const invitesTo = ({ received }: RawPeer): number =>
+  new Set(received.flatMap(({ what, text }) => (what === 'INVITE' ? [field(text, 'call-id')] : []))).size
 
 test('after a 503, a cause that the connection names, silence, and a refused TCP or TLS connection the next one takes the call, which says so', async () => {
   const cases: [string | null, object][] = [
