@@ -26,8 +26,11 @@ export class SenderClock {
   #roundTripMs: number | null = null
   /** No packet of late was on its way for longer, by the slower one of two round trips [ms]; 0: not known. */
   #travelMs = 0
-  /** Audio without a gap: since when, the least origin, round trips in that time, and the slowest of them [ms]. */
-  readonly #steady = { since: Number.NaN, least: 0, roundTrips: 0, slowest: 0 }
+  /** Audio has come without a gap since then, NaN: there was none; its least origin; round trips in that time, and the slowest of them [ms]. */
+  #steadySince = Number.NaN
+  #steadyOriginMs = 0
+  #roundTrips = 0
+  #slowestMs = 0
 
   /** A packet of audio has arrived. */
   observe(timestamp: number, now: number): void {
@@ -43,18 +46,20 @@ export class SenderClock {
   travels(roundTripMs: number): void {
     this.#travelMs = Math.max(roundTripMs, this.#roundTripMs ?? 0)
     this.#roundTripMs = roundTripMs
-    this.#steady.roundTrips++
-    this.#steady.slowest = Math.max(this.#steady.slowest, roundTripMs)
+    this.#roundTrips++
+    this.#slowestMs = Math.max(this.#slowestMs, roundTripMs)
   }
 
   #steadyAt(originMs: number, now: number): void {
-    const steady = this.#steady
-    const isOver = now - steady.since >= STEADY_MS && steady.roundTrips >= ROUND_TRIPS
+    const isOver = now - this.#steadySince >= STEADY_MS && this.#roundTrips >= ROUND_TRIPS
     // The fastest packet of that time took no longer than a round trip: the rest of its delay is time in which the sender stood still.
-    if (isOver && steady.least - this.#originMs > steady.slowest) this.#originMs = steady.least
-    if (isOver || !(now - this.#lastMs < GAP_MS) || Number.isNaN(steady.since)) {
-      Object.assign(steady, { since: now, least: originMs, roundTrips: 0, slowest: 0 })
-    } else steady.least = Math.min(steady.least, originMs)
+    if (isOver && this.#steadyOriginMs - this.#originMs > this.#slowestMs) this.#originMs = this.#steadyOriginMs
+    if (isOver || !(now - this.#lastMs < GAP_MS) || Number.isNaN(this.#steadySince)) {
+      this.#steadySince = now
+      this.#steadyOriginMs = originMs
+      this.#roundTrips = 0
+      this.#slowestMs = 0
+    } else this.#steadyOriginMs = Math.min(this.#steadyOriginMs, originMs)
   }
 
   /** Returns `now` if the time is unknown: the sender was not heard yet, or its timestamps make no sense. */
@@ -72,6 +77,6 @@ export class SenderClock {
   reset(): void {
     this.#timestamps.reset()
     this.#originMs = Number.NaN
-    this.#steady.since = Number.NaN
+    this.#steadySince = Number.NaN
   }
 }
