@@ -6,7 +6,7 @@ import type { Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
-import type { Route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
@@ -159,8 +159,7 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
     table: 'assistants',
     object: 'assistant',
     path: '/assistants',
-    area: 'assistants',
-    tag: 'Assistants',
+    api: operations('Assistants', 'assistants'),
     reply: assistantSchema,
     toObject: toAssistant,
   }

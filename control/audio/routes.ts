@@ -18,8 +18,7 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
     table: 'audio_assets',
     object: 'audio_asset',
     path: '/audio_assets',
-    area: 'audio',
-    tag: 'Audio assets',
+    api,
     reply: audioAssetSchema,
     toObject: toAudioAsset,
   }

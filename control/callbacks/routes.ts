@@ -23,9 +23,8 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
     table: 'callbacks',
     object: 'callback',
     path: '/callbacks',
-    tag: 'Callbacks',
+    api,
     reply: callbackSchema,
-    area: 'callbacks',
     toObject: toCallback,
   }
   return [

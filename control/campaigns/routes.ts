@@ -73,8 +73,7 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
     table: 'campaigns',
     object: 'campaign',
     path: '/campaigns',
-    area: 'campaigns',
-    tag: 'Campaigns',
+    api,
     reply: campaignSchema,
     toObject: toCampaign,
   }

@@ -46,8 +46,7 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
     table: 'consents',
     object: 'consent',
     path: '/consents',
-    area: 'contacts',
-    tag: 'Consents',
+    api,
     reply: consentSchema,
   }
   return [

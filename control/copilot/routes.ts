@@ -44,9 +44,8 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
     table: 'copilot_profiles',
     object: 'copilot_profile',
     path: '/copilot_profiles',
-    tag: 'Copilot profiles',
+    api,
     reply: copilotProfileSchema,
-    area: 'copilot',
     toObject: toProfile,
   }
   return [

@@ -75,9 +75,8 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       table: 'copilot_sessions',
       object: 'copilot_session',
       path: '/copilot_sessions',
-      tag: 'Copilot sessions',
+      api,
       reply: copilotSessionSchema,
-      area: 'copilot',
       toObject: toSession,
     }),
     api.get({

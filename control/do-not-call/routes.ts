@@ -37,9 +37,8 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
     table: 'do_not_call',
     object: 'do_not_call_number',
     path: '/do_not_call',
-    tag: 'Do-not-call list',
+    api,
     reply: doNotCallSchema,
-    area: 'callbacks',
     toObject: toDoNotCallNumber,
   }
   return [

@@ -103,7 +103,7 @@ function flowOperations(deps: SimulateDeps): Route[] {
     }),
     {
       ...deleteRoute(
-        { table: 'flows', object: 'flow', path: '/flows', area: 'flows', tag: 'Flows' },
+        { table: 'flows', object: 'flow', path: '/flows', api },
         {
           description: '409 while an assistant or a copilot profile uses it; `details.used_by` lists them.',
           usesOf,

@@ -3,11 +3,10 @@ import { idParams } from '../kernel/schema.ts'
 import { missing } from './errors.ts'
 import { listOf, listQuery, pageOfAll } from './list.ts'
 import { type Plain, pascal, words } from './plain-resource.ts'
-import { type Route, route } from './route.ts'
+import type { Route } from './route.ts'
 
 /** Objects built into the product, in no table: the same for every organisation. */
-export interface Catalogue<R extends TSchema>
-  extends Pick<Plain<'teams', R>, 'object' | 'path' | 'area' | 'tag' | 'reply'> {
+export interface Catalogue<R extends TSchema> extends Pick<Plain<'teams', R>, 'object' | 'path' | 'api' | 'reply'> {
   description: string
   /** All of them, in list order. */
   all(of: { livemode: boolean }): readonly (Static<R> & { id: string })[]
@@ -15,11 +14,9 @@ export interface Catalogue<R extends TSchema>
 
 /** GET of the list and of a single object. */
 export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Route[] {
-  const { object, path, area, tag, reply, all } = catalogue
-  const common = { method: 'GET', tag, scope: `${area}:read` } as const
+  const { object, path, api, reply, all } = catalogue
   return [
-    route({
-      ...common,
+    api.get({
       path,
       id: `list${pascal(object)}s`,
       summary: `List ${words(object)}s`,
@@ -28,8 +25,7 @@ export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Rou
       reply: listOf(reply),
       handler: async (context, { query }) => pageOfAll(all(context), query, `/v1${path}`) as never,
     }),
-    route({
-      ...common,
+    api.get({
       path: `${path}/:id`,
       id: `get${pascal(object)}`,
       summary: `Retrieve a ${words(object)}`,

@@ -8,10 +8,7 @@ import type { Context } from './context.ts'
 import { missing, type Problem } from './errors.ts'
 import { listOf, listQuery, pageOf } from './list.ts'
 import { type UsesOf, usedProblem } from './references.ts'
-import { type Route, route } from './route.ts'
-import type { Scope } from './scopes.ts'
-
-type Area = Scope extends infer S ? (S extends `${infer A}:read` ? A : never) : never
+import type { Api, Route } from './route.ts'
 
 /** Parameters of the standard operations, for any kind of object that is a table with a schema. */
 export interface Plain<T extends TableWithId, R extends TSchema> {
@@ -21,9 +18,8 @@ export interface Plain<T extends TableWithId, R extends TSchema> {
   object: string
   /** Below `/v1`, without an ID. */
   path: string
-  /** The area whose `:read` and `:write` scopes are required. */
-  area: Area
-  tag: string
+  /** Declares them in their group, with its scopes. */
+  api: Api
   reply: R
   toObject(row: Selectable<Database[T]>): Static<R>
 }
@@ -37,13 +33,10 @@ const one = (object: string): string => `${/^[aeio]/.test(object) ? 'an' : 'a'} 
 /** GET of the whole list, newest first. */
 export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain<T, R>): Route {
   const { store, table, object, path, toObject } = plain
-  return route({
-    method: 'GET',
+  return plain.api.get({
     path,
     id: `list${pascal(object)}s`,
     summary: `List ${words(object)}s`,
-    tag: plain.tag,
-    scope: `${plain.area}:read`,
     query: listQuery,
     reply: listOf(plain.reply),
     handler: (context, { query }) =>
@@ -53,18 +46,16 @@ export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain
 
 /** GET of one by its ID. */
 export function retrieveRoute<T extends TableWithId, R extends TSchema>(
-  plain: Omit<Plain<T, R>, 'toObject'> & {
+  plain: Omit<Plain<T, R>, 'api' | 'toObject'> & {
+    api: Pick<Api, 'get'>
     toObject(row: Selectable<Database[T]>, context: Context): Static<R> | Promise<Static<R>>
   },
 ): Route {
   const { store, table, object, toObject } = plain
-  return route({
-    method: 'GET',
+  return plain.api.get({
     path: `${plain.path}/:id`,
     id: `get${pascal(object)}`,
     summary: `Retrieve ${one(object)}`,
-    tag: plain.tag,
-    scope: `${plain.area}:read`,
     params: idParams,
     reply: plain.reply,
     handler: async (context, { params }) => {
@@ -82,14 +73,11 @@ function createRoute<T extends TableWithId, R extends TSchema, B extends TSchema
   body: B,
   create: (context: Context, body: Static<B>) => Answer<R>,
 ): Route {
-  return route({
-    method: 'POST',
+  return plain.api.post({
     path: plain.path,
     id: `create${pascal(plain.object)}`,
     summary: `Create ${one(plain.object)}`,
     description: 'Fields that are not sent get their defaults.',
-    tag: plain.tag,
-    scope: `${plain.area}:write` as Scope,
     body,
     status: 201,
     reply: plain.reply,
@@ -105,14 +93,11 @@ export function changeRoute<T extends TableWithId, R extends TSchema, B extends 
   change: (context: Context, id: string, body: Static<B>) => Answer<R>,
   description = 'Updates the fields sent. Nested objects merge with stored values; lists replace them.',
 ): Route {
-  return route({
-    method: 'PATCH',
+  return plain.api.patch({
     path: `${plain.path}/:id`,
     id: `update${pascal(plain.object)}`,
     summary: `Change ${one(plain.object)}`,
     description,
-    tag: plain.tag,
-    scope: `${plain.area}:write` as Scope,
     params: idParams,
     body,
     reply: plain.reply,
@@ -134,14 +119,11 @@ export function deleteRoute<T extends TableWithId>(
   deletion: Deletion<T>,
 ): Route {
   const { table, object } = plain
-  return route({
-    method: 'DELETE',
+  return plain.api.delete({
     path: `${plain.path}/:id`,
     id: `delete${pascal(object)}`,
     summary: `Delete ${one(object)}`,
     description: deletion.description,
-    tag: plain.tag,
-    scope: `${plain.area}:write` as Scope,
     params: idParams,
     reply: deletedObject(object),
     handler: (context, { params: { id } }) =>

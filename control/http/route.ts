@@ -139,6 +139,9 @@ type Declare<S extends string> = <
 
 type AreaOf<S> = S extends `${infer Area}:${string}` ? Area : never
 
+/** What `operations` returns, for an area with both scopes. */
+export type Api = Record<'get' | 'post' | 'patch' | 'put' | 'delete', Declare<Scope>>
+
 /** What declares the operations of a group in `/docs`: a GET needs the scope `area:read`, all others `area:write`. */
 export function operations<Area extends AreaOf<Scope>>(tag: string, area: Area) {
   const declare =

@@ -33,8 +33,7 @@ export function importRoutes(deps: ImportDeps): Route[] {
     table: 'imports',
     object: 'import',
     path: '/imports',
-    area: 'contacts',
-    tag: 'Imports',
+    api,
     reply: importSchema,
     toObject: toImport,
   }

@@ -46,8 +46,7 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
     table: 'kb_documents',
     object: 'kb_document',
     path: '/kb/documents',
-    area: 'kb',
-    tag: 'Knowledge base',
+    api,
     reply: kbDocumentSchema,
     toObject: toKbDocument,
   }

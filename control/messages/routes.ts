@@ -13,7 +13,7 @@ const api = operations('Messages', 'agents')
 
 export function messageRoutes(deps: MessageDeps): Route[] {
   const plain: Plain<'messages', typeof messageSchema> = {
-    ...{ store: deps.store, table: 'messages', object: 'message', path: '/messages', area: 'agents', tag: 'Messages' },
+    ...{ store: deps.store, table: 'messages', object: 'message', path: '/messages', api },
     ...{ reply: messageSchema, toObject: toMessage },
   }
   return [

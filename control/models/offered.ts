@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { catalogueRoutes } from '../http/catalogue.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import type { Route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import type { Config } from '../kernel/config/settings.ts'
 import { nullable } from '../kernel/schema.ts'
 import { OPERATORS_CHOICE } from './choice.ts'
@@ -73,8 +73,7 @@ export const modelRoutes = (models: OfferedModels): Route[] =>
   catalogueRoutes({
     object: 'model',
     path: '/models',
-    area: 'assistants',
-    tag: 'Voices and models',
+    api: operations('Voices and models', 'assistants'),
     reply: modelSchema,
     description:
       "The language models that assistants, copilot profiles and flows may name. Other names are refused. `default` is the operator's choice.",

@@ -85,7 +85,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
         }),
     }),
     deleteRoute(
-      { table: 'teams', object: 'team', path: '/teams', area: 'users', tag: 'Teams' },
+      { table: 'teams', object: 'team', path: '/teams', api },
       {
         description: 'Its members stay in the organisation without a team. Queues that list it no longer reach them.',
         before: async (trx, context, { id }) => {

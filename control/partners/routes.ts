@@ -39,8 +39,7 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
     table: 'partner_organisations',
     object: 'partner_organisation',
     path: PATH,
-    area: 'partners',
-    tag: 'Partners',
+    api,
     reply: partnerOrganisationSchema,
     toObject: toPartnerOrganisation,
   }

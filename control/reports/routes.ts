@@ -13,8 +13,7 @@ export function reportRoutes(deps: ReportDeps): Route[] {
     table: 'reports',
     object: 'report',
     path: '/reports',
-    area: 'reports',
-    tag: 'Reports',
+    api,
     reply: reportSchema,
     toObject: toReport,
   }

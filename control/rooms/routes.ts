@@ -17,8 +17,7 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
     table: 'conference_rooms',
     object: 'conference_room',
     path: '/conference_rooms',
-    area: 'conference',
-    tag: 'Conference rooms',
+    api,
   } as const
   return [
     api.post({

@@ -31,8 +31,7 @@ export function secretRoutes(deps: SecretDeps): Route[] {
     table: 'secrets' as const,
     object: 'secret',
     path: '/secrets',
-    area: 'secrets' as const,
-    tag: 'Secrets',
+    api,
     reply: secretSchema,
     toObject: (row: SecretRow) => toSecret(row, []),
   }

@@ -5,7 +5,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
-import type { Route } from '../http/route.ts'
+import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { sentColumns } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -36,8 +36,7 @@ export function siteRoutes(deps: SiteDeps): Route[] {
     table: 'sites',
     object: 'site',
     path: '/sites',
-    area: 'callbacks',
-    tag: 'Callbacks',
+    api: operations('Callbacks', 'callbacks'),
     reply: siteSchema,
     toObject: row => toSite(row, deps.publicUrl),
   }

@@ -53,8 +53,7 @@ export function toolRoutes(deps: ToolDeps): Route[] {
     table: 'tools' as const,
     object: 'tool',
     path: '/tools',
-    area: 'tools' as const,
-    tag: 'Tools',
+    api,
     reply: toolSchema,
     toObject: toTool,
   }

@@ -189,8 +189,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
     table: 'connections',
     object: 'connection',
     path: '/connections',
-    area: 'connections',
-    tag: 'Connections',
+    api,
     reply: connectionSchema,
     toObject: toConnection,
   }

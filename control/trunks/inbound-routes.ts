@@ -104,8 +104,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
     table: 'inbound_routes',
     object: 'inbound_route',
     path: '/inbound_routes',
-    area: 'numbers',
-    tag: 'Inbound routes',
+    api,
     reply: inboundRouteSchema,
     toObject: toInboundRoute,
   }

@@ -37,8 +37,7 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
     table: 'phone_numbers',
     object: 'phone_number',
     path: '/phone_numbers',
-    area: 'numbers',
-    tag: 'Phone numbers',
+    api,
     reply: phoneNumberSchema,
     toObject: toPhoneNumber,
   }

@@ -71,8 +71,7 @@ export function voiceRoutes(deps: VoiceDeps): Route[] {
     ...catalogueRoutes({
       object: 'voice',
       path: '/voices',
-      area: 'assistants',
-      tag: 'Voices and models',
+      api,
       reply: voiceSchema,
       description:
         'Voices of the configured provider first, then the offline ones. Other names are refused in all settings.',

@@ -23,8 +23,7 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
     table: 'webhook_deliveries',
     object: 'webhook_delivery',
     path: '/webhook_deliveries',
-    area: 'webhooks',
-    tag: 'Webhooks',
+    api,
     reply: webhookDeliverySchema,
     toObject: toWebhookDelivery,
   }

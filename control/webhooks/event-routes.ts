@@ -54,7 +54,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       },
     }),
     retrieveRoute({
-      ...{ store, table: 'events', object: 'event', path: '/events', area: 'events', tag: 'Events' },
+      ...{ store, table: 'events', object: 'event', path: '/events', api },
       reply: eventSchema(),
       toObject: (row, context) => shownTo(context)(row),
     }),

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { type Catalogue, catalogueRoutes } from '../../http/catalogue.ts'
 import { type Problem, problem } from '../../http/errors.ts'
 import { merge } from '../../http/merge.ts'
-import type { Route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { DEFAULT_SETTINGS } from '../profile.ts'
 import { settingsSchema } from '../schema.ts'
 import { COPILOT_TEMPLATES, type CopilotTemplate } from './all.ts'
@@ -19,8 +19,7 @@ const copilotTemplateSchema = Type.Object({
 const catalogue: Catalogue<typeof copilotTemplateSchema> = {
   object: 'copilot_template',
   path: '/copilot_templates',
-  area: 'copilot',
-  tag: 'Copilot profiles',
+  api: operations('Copilot profiles', 'copilot'),
   reply: copilotTemplateSchema,
   description: 'Templates for new profiles; `settings` are those that a new profile gets.',
   all: ({ livemode }) =>

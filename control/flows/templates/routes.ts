@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { type Catalogue, catalogueRoutes } from '../../http/catalogue.ts'
 import { type Problem, problem } from '../../http/errors.ts'
-import type { Route } from '../../http/route.ts'
+import { operations, type Route } from '../../http/route.ts'
 import { emptyGraph, flowKind, graphSchema, mergeGraph } from '../engine/graph.ts'
 import { afterHours } from './after-hours.ts'
 import { appointment } from './appointment.ts'
@@ -38,8 +38,7 @@ const flowTemplateSchema = Type.Object({
 const catalogue: Catalogue<typeof flowTemplateSchema> = {
   object: 'flow_template',
   path: '/flow_templates',
-  area: 'flows',
-  tag: 'Flows',
+  api: operations('Flows', 'flows'),
   reply: flowTemplateSchema,
   description: 'Templates for new flows. Each can be published unchanged; your own details are in `graph.variables`.',
   all: ({ livemode }) =>

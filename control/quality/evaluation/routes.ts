@@ -40,8 +40,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
     table: 'qa_evaluations',
     object: 'qa_evaluation',
     path: '/qa_evaluations',
-    area: 'quality',
-    tag: 'Quality',
+    api,
     reply: qaEvaluationSchema,
     toObject: toQaEvaluation,
   }

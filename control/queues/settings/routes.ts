@@ -35,8 +35,7 @@ export function queueRoutes(deps: QueueDeps): Route[] {
     table: 'queues',
     object: 'queue',
     path: '/queues',
-    area: 'queues',
-    tag: 'Queues',
+    api,
     reply: queueSchema,
     toObject: toQueue,
   }

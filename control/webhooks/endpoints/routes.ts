@@ -33,16 +33,13 @@ export interface WebhookEndpointDeps {
   allowedNetworks: string[]
 }
 
-const TAG = 'Webhooks'
-
 export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
   const plain: Plain<'webhook_endpoints', typeof webhookEndpointSchema> = {
     store: deps.store,
     table: 'webhook_endpoints',
     object: 'webhook_endpoint',
     path: '/webhook_endpoints',
-    area: 'webhooks',
-    tag: TAG,
+    api,
     reply: webhookEndpointSchema,
     toObject: row => toWebhookEndpoint(row, deps.now()),
   }

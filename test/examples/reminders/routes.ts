@@ -3,7 +3,7 @@ import type { Context } from '../../../control/http/context.ts'
 import { missing, type Problem } from '../../../control/http/errors.ts'
 import type { NounParts } from '../../../control/http/noun.ts'
 import { type Plain, plainRoutes } from '../../../control/http/plain-resource.ts'
-import type { Route } from '../../../control/http/route.ts'
+import { operations, type Route } from '../../../control/http/route.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
@@ -15,8 +15,7 @@ export function reminderRoutes(parts: NounParts): Route[] {
     table: 'reminders',
     object: 'reminder',
     path: '/reminders',
-    area: 'organisation',
-    tag: 'Reminders',
+    api: operations('Reminders', 'organisation'),
     reply: reminderSchema,
     toObject: toReminder,
   }
