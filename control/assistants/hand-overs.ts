@@ -1,5 +1,5 @@
 import { knownTargets } from '../flows/targets.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { HandOver } from './assistant-settings.ts'
@@ -18,10 +18,10 @@ export async function handOverProblem(
     const param = paramOf(index)
     if (target.type === 'number') {
       if (NUMBER.test(target.id) || SIP_URI.test(target.id)) continue
-      return problem('parameter_invalid', `${target.id} is neither a number in E.164 nor a SIP URI.`, { param })
+      return invalid(param, `${target.id} is neither a number in E.164 nor a SIP URI.`)
     }
     if ((await knownTargets(db, tenant, [target])).size > 0) continue
-    return problem('parameter_invalid', `No such ${target.type}, or it takes no calls now: ${target.id}`, { param })
+    return invalid(param, `No such ${target.type}, or it takes no calls now: ${target.id}`)
   }
   return null
 }

@@ -1,4 +1,4 @@
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import type { UsesOf } from '../http/references.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -35,7 +35,7 @@ export async function toolNamesProblem(
     const shown = kind === 'transfer' ? transferName(name) : name
     if (seen.has(shown)) {
       const message = `The assistant has another tool or hand-over that the model sees as ${shown}.`
-      return problem('parameter_invalid', message, { param: `tool_ids[${ids.indexOf(id)}]` })
+      return invalid(`tool_ids[${ids.indexOf(id)}]`, message)
     }
     seen.add(shown)
   }

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, type Problem, problem } from '../http/errors.ts'
 import { type UsesOf, usedProblem } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -29,7 +29,7 @@ export async function createAsset(
   body: Static<typeof createBody>,
 ): Promise<AudioAsset | Problem> {
   const upload = decodeBase64(body.file.content_base64)
-  if (upload === null) return problem('parameter_invalid', 'Not base64.', { param: 'file.content_base64' })
+  if (upload === null) return invalid('file.content_base64', 'Not base64.')
   if (upload.length > MAX_UPLOAD_BYTES) {
     return problem('audio_too_large', `The file has ${upload.length} bytes, more than ${MAX_UPLOAD_BYTES}.`, {
       param: 'file',

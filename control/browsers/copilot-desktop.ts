@@ -6,7 +6,7 @@ import { toMessage } from '../copilot/sessions/message-schema.ts'
 import { findSession } from '../copilot/sessions/records.ts'
 import { toSession } from '../copilot/sessions/session-schema.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../copilot/tables.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
@@ -169,7 +169,7 @@ function commandOf({ do: what, key, value, ...wish }: Wish): Command | Problem {
     case 'script':
       return nextStep({ back: wish.back === true, ...(typeof wish.choice === 'string' && { choice: wish.choice }) })
     default:
-      return problem('parameter_invalid', 'The copilot has no such command.', { param: 'do' })
+      return invalid('do', 'The copilot has no such command.')
   }
 }
 

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon'
 import type { CallRow } from '../calls/tables.ts'
 import { runningAlerts } from '../copilot/sessions/running-alerts.ts'
-import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, type Problem, problem } from '../http/errors.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -118,7 +118,7 @@ export async function superviseFrom(
   session: BrowserSessionRow,
   { call_id: callId, mode }: Record<string, unknown>,
 ): Promise<Problem | undefined> {
-  if (!MODES.includes(mode)) return problem('parameter_invalid', 'No such mode.', { param: 'mode' })
+  if (!MODES.includes(mode)) return invalid('mode', 'No such mode.')
   const tenant = tenantOf(session)
   const call = await forTenant(store.db, tenant).find('calls', String(callId))
   if (call === undefined) return conflict('not_running', 'The call is over.')

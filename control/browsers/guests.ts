@@ -3,7 +3,7 @@ import { runningSession, seatedIn } from '../calls/conductor/rooms/sessions.ts'
 import { scheduleOf } from '../calls/settings.ts'
 import { openingOf } from '../calls/steps/join-window.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../calls/tables.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
@@ -43,10 +43,7 @@ export async function admitGuest(
   const openness = opennessOf(room, now())
   if (openness !== 'open') return problem('resource_conflict', CLOSED[openness], { details: { reason: openness } })
   const verdict = await judgePin(room, guest.pin)
-  if (verdict === 'wrong') {
-    const message = guest.pin === '' ? 'The room asks for a PIN.' : 'The PIN is wrong.'
-    return problem('parameter_invalid', message, { param: 'pin' })
-  }
+  if (verdict === 'wrong') return invalid('pin', guest.pin === '' ? 'The room asks for a PIN.' : 'The PIN is wrong.')
   const at = now()
   const row = await store.transaction(async trx => {
     const tenant = tenantOf(room)

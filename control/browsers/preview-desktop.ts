@@ -1,6 +1,6 @@
 import { claim, dial, type PreviewDeps, skip } from '../campaigns/preview/actions.ts'
 import { type Desk, deskOf } from '../campaigns/preview/desk.ts'
-import { isProblem, problem } from '../http/errors.ts'
+import { invalid, isProblem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { tenantOf } from '../kernel/tenancy.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
@@ -38,7 +38,7 @@ async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow,
     case 'skip':
       return skip(deps, trx, by, wanted, skipOf(wish))
     default:
-      return problem('parameter_invalid', 'Campaigns have no such command.', { param: 'do' })
+      return invalid('do', 'Campaigns have no such command.')
   }
 }
 

@@ -4,7 +4,7 @@ import { mainLeg } from '../calls/legs.ts'
 import type { PreviewDeps } from '../campaigns/preview/actions.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
-import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, type Problem, problem } from '../http/errors.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -111,7 +111,7 @@ export class Softphones {
       case 'transfer':
         return this.#transfer(session, String(body.to ?? ''))
       default:
-        return problem('parameter_invalid', 'The softphone has no such message.', { param: 'type' })
+        return invalid('type', 'The softphone has no such message.')
     }
   }
 
@@ -165,7 +165,7 @@ export class Softphones {
     const tenant = tenantOf(session)
     const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
     if (user?.status !== 'active') return problem('resource_missing', 'The member is no longer active.')
-    if (!DIALLED.test(to)) return problem('parameter_invalid', 'That is not a number or extension.', { param: 'to' })
+    if (!DIALLED.test(to)) return invalid('to', 'That is not a number or extension.')
     // Otherwise its page would only not be rung.
     const place = await media.request('leg.reserve', { legId: session.id })
     if (isFailure(place)) return problem('capacity_exhausted', 'No call capacity right now.')
@@ -207,7 +207,7 @@ export class Softphones {
     if (colleague !== undefined) return { type: 'user', id: colleague.id }
     const outside = await outsideNumber(db, tenant, session.user_id, to)
     if ('number' in outside) return { type: 'number', to: outside.number }
-    return problem('parameter_invalid', outside.message, { param: 'to' })
+    return invalid('to', outside.message)
   }
 
   /** Acts on the call in which the agent talks. */

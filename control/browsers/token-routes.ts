@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, type Problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, metadata, nullable, timestamp } from '../kernel/schema.ts'
@@ -79,8 +79,7 @@ async function mint(
 ): Promise<ClientToken | Problem> {
   const origin = asked.origin === undefined ? null : readOrigin(asked.origin)
   if (asked.origin !== undefined && origin === null) {
-    const message = 'origin is the scheme, host and port of a website; http is for localhost only.'
-    return problem('parameter_invalid', message, { param: 'origin' })
+    return invalid('origin', 'origin is the scheme, host and port of a website; http is for localhost only.')
   }
   const refused = await targetProblem(deps, context, asked)
   if (refused !== null) return refused
@@ -104,8 +103,7 @@ async function targetProblem(
   { assistant_id, agent_user_id }: Static<typeof body>,
 ): Promise<Problem | null> {
   if (assistant_id !== undefined && agent_user_id !== undefined) {
-    const message = 'A token opens a call to an assistant, or the softphone of an agent, not both.'
-    return problem('parameter_invalid', message, { param: 'agent_user_id' })
+    return invalid('agent_user_id', 'A token opens a call to an assistant, or the softphone of an agent, not both.')
   }
   const refused = await referenceProblem(store.db, context, [
     { param: 'assistant_id', id: assistant_id, kind: 'assistant', exists: exists.assistant },

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
@@ -117,7 +117,7 @@ async function newCallback(
       country === null
         ? `phone is not ${form}; local forms are accepted once the organisation's country is set.`
         : `phone is neither ${form} nor in the local form of ${country}.`
-    return problem('parameter_invalid', message, { param: 'phone' })
+    return invalid('phone', message)
   }
   const blocked = await doNotCallProblem(trx, tenant, phone, 'phone')
   if (blocked !== null) return blocked

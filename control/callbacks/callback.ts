@@ -1,4 +1,4 @@
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, needed, type Problem } from '../http/errors.ts'
 import { afterOpenMinutes, type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
 import type { CallbackRow, CallbackStatus } from './tables.ts'
 
@@ -59,15 +59,12 @@ export function planCallback(
 ): Plan | Problem {
   const { hours, slaMinutes, now } = office
   const wanted = asked.due_at === null ? now : new Date(asked.due_at)
-  if (wanted.getTime() > now.getTime() + MAX_AHEAD_MS) {
-    return problem('parameter_invalid', 'due_at is more than 90 days ahead.', { param: 'due_at' })
-  }
+  if (wanted.getTime() > now.getTime() + MAX_AHEAD_MS) return invalid('due_at', 'due_at is more than 90 days ahead.')
   const due = nextOpen(hours, wanted < now ? now : wanted)
-  if (due === null)
-    return problem('parameter_invalid', 'There are no business hours from then on.', { param: 'due_at' })
+  if (due === null) return invalid('due_at', 'There are no business hours from then on.')
   if (asked.window_end !== null && Date.parse(asked.window_end) <= due.getTime()) {
     const message = `window_end is not after the earliest time to call in business hours, ${due.toISOString()}.`
-    return problem('parameter_invalid', message, { param: 'window_end' })
+    return invalid('window_end', message)
   }
   return {
     due_at: due.toISOString(),
@@ -82,7 +79,7 @@ export function routeProblem({
   agent_id,
   assistant_id,
 }: Pick<CallbackRow, 'route' | 'agent_id' | 'assistant_id'>) {
-  const need = (param: string): Problem => problem('parameter_missing', `Route ${route} needs ${param}.`, { param })
+  const need = (param: string): Problem => needed(param, `Route ${route} needs ${param}.`)
   if (route === 'agent' && agent_id === null) return need('agent_id')
   if (route === 'assistant' && assistant_id === null) return need('assistant_id')
   return null

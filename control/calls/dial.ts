@@ -2,7 +2,7 @@ import type { EndedReason, Failure, RoomSpec } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import type { CaptureSettings } from '../capture-settings/settings.ts'
 import { unwantedCallProblem } from '../consents/required.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem, problem } from '../http/errors.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
@@ -231,7 +231,7 @@ export async function mayName(db: Db, tenant: Tenant, connection: ConnectionRow,
 const sandboxOnly = (): Problem => {
   const message =
     'A test key cannot call real numbers. Dial a sandbox number (+15005550001 to +15005550007), or use a live key.'
-  return problem('parameter_invalid', message, { param: 'to' })
+  return invalid('to', message)
 }
 
 /** A SIP URI with a private address. The media process also checks names, by the address that is dialled. */
@@ -251,7 +251,7 @@ function sandboxWay({ loopback }: DialDeps, { to, from }: DialRequest, legId: st
 function refusalOf({ failure, message }: Failure): Problem {
   if (failure === 'unavailable' || failure === 'unanswered') return mediaUnavailable(message)
   if (failure === 'capacity') return busy('No call capacity right now.')
-  return problem('parameter_invalid', `The call cannot be placed: ${message}`, { param: 'to' })
+  return invalid('to', `The call cannot be placed: ${message}`)
 }
 
 /** Ends a call that has rows but will not be dialled. */
@@ -289,9 +289,7 @@ export async function wayTo(
     const ways = await freeWays(db, await waysOut(db, tenant, request, vault), legId)
     const [first, ...others] = ways
     if (first === undefined) {
-      return problem('parameter_invalid', 'No enabled connection of kind trunk or registration can call this number.', {
-        param: 'to',
-      })
+      return invalid('to', 'No enabled connection of kind trunk or registration can call this number.')
     }
     return { ...first, alternatives: others.map(({ target }) => target), others }
   }
@@ -349,4 +347,4 @@ async function freeWays(db: Db, ways: readonly WayOut[], legId?: string): Promis
 }
 
 const malformed = (param: string): Problem =>
-  problem('parameter_invalid', `${param} is neither a number in E.164 (+15551234567) nor a SIP URI (sip:…).`, { param })
+  invalid(param, `${param} is neither a number in E.164 (+15551234567) nor a SIP URI (sip:…).`)

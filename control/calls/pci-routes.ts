@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { type CaptureState, type Failure, isFailure } from '../../media/protocol.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -70,9 +70,7 @@ async function setPci(
 ): Promise<CallPci | Problem> {
   const { store, media } = deps
   const ofPause = PAUSE_ALONE.find(name => body[name] !== undefined)
-  if (body.action === 'resume' && ofPause !== undefined) {
-    return problem('parameter_invalid', `Only a pause takes ${ofPause}.`, { param: ofPause })
-  }
+  if (body.action === 'resume' && ofPause !== undefined) return invalid(ofPause, `Only a pause takes ${ofPause}.`)
   const call = await forTenant(store.db, context).find('calls', callId)
   if (call === undefined) return missing('call', callId)
   const settings = await deps.pciOf(store.db, context)
@@ -172,8 +170,7 @@ async function destinationOf(
   return null
 }
 
-const unfit = (message: string): Problem =>
-  problem('parameter_invalid', message, { param: 'destination_participant_id' })
+const unfit = (message: string): Problem => invalid('destination_participant_id', message)
 
 /**
  * We called the party there, as a call of its own or for this one. A party that has dialled the number is its caller, and a caller's own

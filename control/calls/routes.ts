@@ -4,7 +4,7 @@ import { captureFields } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { type List, listOf, listQuery, page, pageOf } from '../http/list.ts'
 import { operations, type Route } from '../http/route.ts'
 import { readPhone } from '../kernel/phone.ts'
@@ -201,14 +201,12 @@ async function targetOf(
   const named = (Object.keys(TARGETS) as (keyof typeof TARGETS)[]).filter(param => body[param] !== undefined)
   const [param, another] = named
   if (param === undefined) return null
-  if (another !== undefined) {
-    return problem('parameter_invalid', `A call has one target, and ${param} is set already.`, { param: another })
-  }
+  if (another !== undefined) return invalid(another, `A call has one target, and ${param} is set already.`)
   const { type, table } = TARGETS[param]
   const id = body[param] ?? ''
   const scoped = forTenant(db, context)
   if ((await scoped.find(table, id)) === undefined) {
-    return problem('parameter_invalid', `No such ${type === 'room' ? 'conference room' : type}: ${id}`, { param })
+    return invalid(param, `No such ${type === 'room' ? 'conference room' : type}: ${id}`)
   }
   const room = type === 'room' ? await scoped.find('conference_rooms', id) : undefined
   const shut = room === undefined ? null : await roomProblem(db, room, { now: now(), isInvited: false })
@@ -216,7 +214,7 @@ async function targetOf(
   const flow = type === 'flow' ? await scoped.find('flows', id) : undefined
   if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
   const fault = flow === undefined ? null : callerFault(flow)
-  if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param })
+  if (fault !== null) return invalid(param, `The flow ${fault}: ${id}`)
   if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow has not been published.')
   return { type, id }
 }

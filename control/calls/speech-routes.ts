@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { isFailure, type PlaySource } from '../../media/protocol.ts'
 import { audioPath } from '../audio/files.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, languageTag } from '../kernel/schema.ts'
@@ -80,7 +80,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
         const found = await running(deps.store, context, id)
         if (isProblem(found)) return found
         if ((await forTenant(deps.store.db, context).find('audio_assets', assetId)) === undefined) {
-          return problem('parameter_invalid', `No such audio asset: ${assetId}`, { param: 'audio_asset_id' })
+          return invalid('audio_asset_id', `No such audio asset: ${assetId}`)
         }
         const source = { kind: 'file' as const, path: audioPath(deps.dataDir, assetId) }
         return play(deps, context, id, { source, loop, answer: answer('call_play', context, id) })

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { answeringFields, answeringOf, type LeftMessage, type StoredAnswering } from '../calls/answering/schema.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, needed, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { languageTag, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 
@@ -81,21 +81,19 @@ export function answeringProblem(answering: CampaignAnswering | null): Problem |
   const { message, mode } = answering
   if (!leavesMessage(answering)) {
     const refused = 'message is used only if on_machine or on_unknown is `leave_message`.'
-    return message === null ? null : problem('parameter_invalid', refused, { param: `${PARAM}.message` })
+    return message === null ? null : invalid(`${PARAM}.message`, refused)
   }
   if (mode !== 'detect_message_end') {
     const refused = 'leave_message needs the mode `detect_message_end`.'
-    return problem('parameter_invalid', refused, { param: `${PARAM}.mode` })
+    return invalid(`${PARAM}.mode`, refused)
   }
   const { text = null, voice = null, language = null, audio_asset_id = null } = message ?? NO_MESSAGE
   if (text === null && audio_asset_id === null) {
-    return problem('parameter_missing', 'leave_message needs a text or an audio asset.', { param: `${PARAM}.message` })
+    return needed(`${PARAM}.message`, 'leave_message needs a text or an audio asset.')
   }
   const unspoken = audio_asset_id !== null && [text, voice, language].some(said => said !== null)
   return unspoken
-    ? problem('parameter_invalid', 'A message has either a text or an audio asset, not both.', {
-        param: `${PARAM}.message.audio_asset_id`,
-      })
+    ? invalid(`${PARAM}.message.audio_asset_id`, 'A message has either a text or an audio asset, not both.')
     : null
 }
 

@@ -1,6 +1,6 @@
 import { IANAZone } from 'luxon'
 import type { Static } from 'typebox'
-import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, needed, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -29,7 +29,7 @@ export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignS
 
 /** 400 if there is no such time zone. */
 export const timezoneProblem = (timezone: string, param: string): Problem | null =>
-  IANAZone.isValidZone(timezone) ? null : problem('parameter_invalid', `There is no time zone ${timezone}.`, { param })
+  IANAZone.isValidZone(timezone) ? null : invalid(param, `There is no time zone ${timezone}.`)
 
 /** Settings that only one mode uses. */
 const OF_MODE = { abandoned_limit_pct: 'predictive', claim_seconds: 'preview' } as const
@@ -38,7 +38,7 @@ const OF_MODE = { abandoned_limit_pct: 'predictive', claim_seconds: 'preview' } 
 export function idleProblem(before: CampaignSettings, after: CampaignSettings): Problem | null {
   for (const [param, mode] of Object.entries(OF_MODE) as [keyof typeof OF_MODE, CampaignSettings['mode']][]) {
     if (after[param] === before[param] || after.mode === mode) continue
-    return problem('parameter_invalid', `${param} needs the mode \`${mode}\`.`, { param })
+    return invalid(param, `${param} needs the mode \`${mode}\`.`)
   }
   return null
 }
@@ -59,11 +59,7 @@ export async function settingsProblem(
   const { timezone, caller_ids, flow_id } = settings
   const [first, another] = leadersOf(settings)
   if (another !== undefined) {
-    return problem(
-      'parameter_invalid',
-      `A campaign has one of assistant, flow and queue, and ${first} is set already.`,
-      { param: another },
-    )
+    return invalid(another, `A campaign has one of assistant, flow and queue, and ${first} is set already.`)
   }
   const unknown = await referenceProblem(trx, tenant, [
     { param: 'assistant_id', id: settings.assistant_id, kind: 'assistant', exists: exists.assistant },
@@ -78,7 +74,7 @@ export async function settingsProblem(
   ])
   if (unknown !== null) return unknown
   if (settings.mode !== 'progressive' && settings.queue_id === null) {
-    return problem('parameter_missing', `${settings.mode} needs a queue.`, { param: 'queue_id' })
+    return needed('queue_id', `${settings.mode} needs a queue.`)
   }
   const { answering_machine_detection: answering } = settings
   const voice = 'answering_machine_detection.message.voice'
@@ -87,7 +83,7 @@ export async function settingsProblem(
   const noZone = timezone === null ? null : timezoneProblem(timezone, 'timezone')
   if (noZone !== null) return noZone
   if (settings.local_presence && caller_ids.length === 0) {
-    return problem('parameter_missing', 'local_presence needs caller_ids.', { param: 'caller_ids' })
+    return needed('caller_ids', 'local_presence needs caller_ids.')
   }
   return callersProblem(trx, tenant, caller_ids)
 }
@@ -102,8 +98,7 @@ async function callersProblem(trx: Trx, tenant: Tenant, numbers: readonly string
   const own = new Set((await rows.execute()).map(row => row.number))
   const place = numbers.findIndex(number => !own.has(number))
   if (place < 0) return null
-  const message = `The organisation has no phone number ${numbers[place]}.`
-  return problem('parameter_invalid', message, { param: `caller_ids[${place}]` })
+  return invalid(`caller_ids[${place}]`, `The organisation has no phone number ${numbers[place]}.`)
 }
 
 const leadersOf = (settings: CampaignSettings) =>
@@ -112,9 +107,7 @@ const leadersOf = (settings: CampaignSettings) =>
 /** Why a campaign cannot start: nothing is set that would talk with those who answer. */
 export const leaderProblem = (settings: CampaignSettings): Problem | null =>
   leadersOf(settings).length === 0
-    ? problem('parameter_missing', 'A campaign needs an assistant, a flow or a queue for its calls.', {
-        param: 'assistant_id',
-      })
+    ? needed('assistant_id', 'A campaign needs an assistant, a flow or a queue for its calls.')
     : null
 
 /** Why no call of a campaign could be dialled. */

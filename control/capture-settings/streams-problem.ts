@@ -1,5 +1,5 @@
 import type { StreamTracks } from '../../media/protocol.ts'
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, type Problem } from '../http/errors.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../http/url-policy.ts'
 import type { StreamInput } from './stream-input.ts'
 
@@ -24,7 +24,7 @@ export const streamsProblem =
       if (refused !== null) return refused
     }
     if (tracksOf(streams ?? []) <= MAX_TRACKS) return null
-    return of === 'call' ? tooManyTracks() : problem('parameter_invalid', TOO_MANY, { param: 'streams' })
+    return of === 'call' ? tooManyTracks() : invalid('streams', TOO_MANY)
   }
 
 /** 400 for an address that customers may not send audio to. */

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
@@ -113,7 +113,7 @@ async function create(
   const { store, now, settings, callExists } = deps
   const { country } = await settings(store.db, context)
   const phone = readPhone(body.phone, country)
-  if (phone === null) return problem('parameter_invalid', `phone is not ${phoneForm(country)}.`, { param: 'phone' })
+  if (phone === null) return invalid('phone', `phone is not ${phoneForm(country)}.`)
   const { evidence } = body
   const unproven = evidenceProblem(evidence)
   if (unproven !== null) return unproven
@@ -122,10 +122,10 @@ async function create(
   if (unknown !== null) return unknown
   const at = now().toISOString()
   const given_at = body.given_at === undefined ? at : new Date(body.given_at).toISOString()
-  if (given_at > at) return problem('parameter_invalid', 'given_at is in the future.', { param: 'given_at' })
+  if (given_at > at) return invalid('given_at', 'given_at is in the future.')
   const expires_at = body.expires_at == null ? null : new Date(body.expires_at).toISOString()
   if (expires_at !== null && expires_at <= at) {
-    return problem('parameter_invalid', 'expires_at has passed.', { param: 'expires_at' })
+    return invalid('expires_at', 'expires_at has passed.')
   }
   const given = {
     ...{ phone, given_at, expires_at, purpose: body.purpose, metadata: body.metadata ?? {} },
@@ -137,12 +137,11 @@ async function create(
 }
 
 function evidenceProblem({ type, call_id, offset_ms, url, text }: Static<typeof createBody>['evidence']) {
-  const invalid = (param: string, message: string) =>
-    problem('parameter_invalid', message, { param: `evidence.${param}` })
-  if (type === 'call') return call_id === undefined ? invalid('call_id', 'A call as evidence needs its ID.') : null
-  if (call_id !== undefined) return invalid('call_id', `Evidence of type ${type} has no call.`)
-  if (offset_ms !== undefined) return invalid('offset_ms', `Evidence of type ${type} has no at_ms.`)
-  return url === undefined && text === undefined ? invalid('url', `A ${type} as evidence needs url or text.`) : null
+  const unfit = (param: string, message: string) => invalid(`evidence.${param}`, message)
+  if (type === 'call') return call_id === undefined ? unfit('call_id', 'A call as evidence needs its ID.') : null
+  if (call_id !== undefined) return unfit('call_id', `Evidence of type ${type} has no call.`)
+  if (offset_ms !== undefined) return unfit('offset_ms', `Evidence of type ${type} has no at_ms.`)
+  return url === undefined && text === undefined ? unfit('url', `A ${type} as evidence needs url or text.`) : null
 }
 
 async function revoke(

@@ -1,4 +1,4 @@
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { compileSpoken } from '../kernel/pattern.ts'
 import { rubricProblem } from '../organisation/rubric.ts'
 import type { ProfileSettings } from './schema.ts'
@@ -55,23 +55,19 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
   ]
   for (const [param, items] of lists) {
     const i = items.findIndex((item, at) => items.findIndex(({ key }) => key === item.key) < at)
-    if (i >= 0) return problem('parameter_invalid', 'A key is in its list twice.', { param: `${param}[${i}].key` })
+    if (i >= 0) return invalid(`${param}[${i}].key`, 'A key is in its list twice.')
   }
   for (const [i, { pattern }] of settings.fields.entries()) {
     const compiled = compileSpoken(pattern)
-    if (typeof compiled === 'string') {
-      return problem('parameter_invalid', `The pattern is not valid: ${compiled}.`, { param: `fields[${i}].pattern` })
-    }
+    if (typeof compiled === 'string') return invalid(`fields[${i}].pattern`, `The pattern is not valid: ${compiled}.`)
   }
   const phrases = phrasesIn(settings).sort(([, a], [, b]) => b - a)
   const all = phrases.reduce((sum, [, count]) => sum + count, 0)
   if (all > MAX_PHRASES) {
     const message = `A profile has at most ${MAX_PHRASES} phrases, triggers and examples in all, not ${all}.`
-    return problem('parameter_invalid', message, { param: phrases[0]![0] })
+    return invalid(phrases[0]![0], message)
   }
   const { wpm_min, wpm_max } = settings.coaching
-  if (wpm_min > wpm_max) {
-    return problem('parameter_invalid', 'wpm_min is greater than wpm_max.', { param: 'coaching.wpm_min' })
-  }
+  if (wpm_min > wpm_max) return invalid('coaching.wpm_min', 'wpm_min is greater than wpm_max.')
   return rubricProblem(settings.qa_rubric, 'qa_rubric')
 }

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
@@ -169,7 +169,7 @@ async function versionProblem(
   if (version === 'published' || (flowId !== null && (await hasVersion(trx, context, flowId, version)))) return null
   const message =
     flowId === null ? 'script.version needs a flow.' : `The flow has no published version ${version}: ${flowId}`
-  return problem('parameter_invalid', message, { param: 'script.version' })
+  return invalid('script.version', message)
 }
 
 const toProfile = (row: CopilotProfileRow): CopilotProfile =>

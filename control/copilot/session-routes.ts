@@ -3,7 +3,7 @@ import { mainLeg } from '../calls/legs.ts'
 import { keepableCall } from '../calls/running-call.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
@@ -223,9 +223,7 @@ function start(
     const call = await keepableCall(trx, context, id)
     if (isProblem(call)) return call
     const profile = await forTenant(trx, context).find('copilot_profiles', profileId)
-    if (profile === undefined) {
-      return problem('parameter_invalid', `No such copilot profile: ${profileId}`, { param: 'profile_id' })
-    }
+    if (profile === undefined) return invalid('profile_id', `No such copilot profile: ${profileId}`)
     const leg = await agentOf(trx, context, id, participant_id)
     if ('problem' in leg) return leg
     if ((await runningBeside(trx, context, leg.id)) !== undefined) {
@@ -243,9 +241,7 @@ async function agentOf(trx: Trx, context: Context, callId: string, id?: string):
   if (id !== undefined) {
     const leg = await forTenant(trx, context).find('participants', id)
     const isThere = leg !== undefined && leg.call_id === callId && leg.step !== 'ended'
-    return isThere
-      ? leg
-      : problem('parameter_invalid', `No participant of the call has this ID: ${id}`, { param: 'participant_id' })
+    return isThere ? leg : invalid('participant_id', `No participant of the call has this ID: ${id}`)
   }
   const answerer = await answererOf(trx, context, callId)
   if (!('problem' in answerer)) return answerer

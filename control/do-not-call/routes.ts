@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { deleteRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
@@ -114,14 +114,11 @@ async function put({ store, now, settings }: DoNotCallDeps, context: Context, bo
   const { country } = await settings(store.db, context)
   const phone = readListed(body.phone, country)
   if (phone === null) {
-    const message = `phone is neither ${phoneForm(country)}, nor a prefix in E.164 that ends in \`*\`.`
-    return problem('parameter_invalid', message, { param: 'phone' })
+    return invalid('phone', `phone is neither ${phoneForm(country)}, nor a prefix in E.164 that ends in \`*\`.`)
   }
   const at = now().toISOString()
   const expires_at = body.expires_at == null ? null : new Date(body.expires_at).toISOString()
-  if (expires_at !== null && expires_at <= at) {
-    return problem('parameter_invalid', 'expires_at has passed.', { param: 'expires_at' })
-  }
+  if (expires_at !== null && expires_at <= at) return invalid('expires_at', 'expires_at has passed.')
   return context.transaction(async trx => {
     const listing = { phone, reason: body.reason ?? '', expires_at }
     return toDoNotCallNumber(await listNumber(trx, context, listing, { at, source: 'api', request: context }))
@@ -136,7 +133,7 @@ async function check(
   const { country } = await settings(store.db, context)
   const phones = texts.map((text, i) => {
     const message = `phones[${i}] is not ${phoneForm(country)}.`
-    return readPhone(text, country) ?? problem('parameter_invalid', message, { param: `phones[${i}]` })
+    return readPhone(text, country) ?? invalid(`phones[${i}]`, message)
   })
   const results = []
   for (const phone of phones) {

@@ -3,7 +3,7 @@ import { captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import type { UsesOf } from '../http/references.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -53,14 +53,10 @@ export async function createFlow(
   const template = body.template_id === undefined ? null : templateOf(body.template_id)
   if (isProblem(template)) return template
   if (template !== null && body.graph !== undefined) {
-    return problem('parameter_invalid', 'A flow has either a graph or a template, not both.', {
-      param: 'template_id',
-    })
+    return invalid('template_id', 'A flow has either a graph or a template, not both.')
   }
   const kind = body.kind ?? template?.kind ?? body.graph?.kind ?? 'voice'
-  if (template !== null && template.kind !== kind) {
-    return problem('parameter_invalid', `The template is of kind ${template.kind}.`, { param: 'kind' })
-  }
+  if (template !== null && template.kind !== kind) return invalid('kind', `The template is of kind ${template.kind}.`)
   const sent = template?.graph ?? body.graph
   const refused = kindProblem(kind, body.graph) ?? (await asksProblem(deps, body.graph))
   if (refused !== null) return refused
@@ -104,7 +100,7 @@ function newRow(
 /** Why the graph's kind is wrong: if it is sent, it must be the flow's. */
 function kindProblem(kind: string, graph: GraphInput | undefined): Problem | null {
   if (graph?.kind === undefined || graph.kind === kind) return null
-  return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
+  return invalid('graph.kind', `The flow is of kind ${kind}.`)
 }
 
 /** Why the servers or models that nodes contact are not allowed. */
@@ -257,9 +253,7 @@ export async function duplicateFlow(
 export async function validateFlow(deps: FlowDeps, context: Context, body: Static<typeof validateBody>) {
   const { flow_id: flowId, graph } = body
   const row = flowId === undefined ? undefined : await forTenant(deps.store.db, context).find('flows', flowId)
-  if (flowId !== undefined && row === undefined) {
-    return problem('parameter_invalid', `No such flow: ${flowId}`, { param: 'flow_id' })
-  }
+  if (flowId !== undefined && row === undefined) return invalid('flow_id', `No such flow: ${flowId}`)
   const stored = row === undefined ? emptyGraph(graph.kind ?? 'voice') : graphOf(row)
   const merged = { ...mergeGraph(stored, graph), kind: graph.kind ?? stored.kind }
   const issues = await issuesOf(deps, deps.store.db, context, merged, { kind: row?.kind, flowId: row?.id })

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { envelope, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { envelope, invalid, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import type { RawAnswer } from '../http/route.ts'
 import { eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
 import { limitOfKey, type OpenStreams } from '../http/wire/open-streams.ts'
@@ -75,7 +75,7 @@ async function takeUp(
     if (isProblem(found)) return found
     if (body.version !== undefined && body.version !== found.version) {
       await releaseSimulation(store, context, found.id)
-      return problem('parameter_invalid', 'The simulation runs another version.', { param: 'version' })
+      return invalid('version', 'The simulation runs another version.')
     }
     const variables = { ...found.state.variables, ...body.variables }
     return { ...found, state: { ...found.state, variables } }

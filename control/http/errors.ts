@@ -144,6 +144,12 @@ export function problem(code: ErrorCode, message: string, more: Omit<Problem, 'p
   return { problem: code, message, ...more }
 }
 
+/** 400 for a parameter with a value that it cannot have. */
+export const invalid = (param: string, message: string): Problem => problem('parameter_invalid', message, { param })
+
+/** 400 for a parameter without which the others mean nothing. */
+export const needed = (param: string, message: string): Problem => problem('parameter_missing', message, { param })
+
 /** 404 for an object of this kind. */
 export const missing = (kind: string, id: string): Problem =>
   problem('resource_missing', `No such ${kind.replaceAll('_', ' ')}: ${id}`, { param: 'id' })

@@ -6,7 +6,7 @@ import { type Place, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import { ofTenant, type TableWithId, type Tenant, valuesOf } from '../kernel/tenancy.ts'
-import { isProblem, type Problem, problem } from './errors.ts'
+import { invalid, isProblem, type Problem } from './errors.ts'
 
 const DEFAULT_LIMIT = 20
 const CURSOR_PREFIX = 'cur_'
@@ -124,7 +124,7 @@ async function rowsAt<Row extends { id: string }>(at: At, read: (at: At) => Prom
   const [one] = found.length > 0 ? found : await read({ from: null, backwards: false, limit: 0 })
   const isOfIt = one === undefined || kindOf(one.id) === kindOf(at.from)
   const param = at.backwards ? 'ending_before' : 'starting_after'
-  return isOfIt ? found : problem('parameter_invalid', `${param} is an ID of another list.`, { param })
+  return isOfIt ? found : invalid(param, `${param} is an ID of another list.`)
 }
 
 const kindOf = (id: string): string => id.slice(0, id.indexOf('_'))
@@ -193,7 +193,7 @@ const makeCursor = (id: string): string => CURSOR_PREFIX + Buffer.from(id).toStr
 
 function readCursor(query: ListQuery, isId: (text: string) => boolean): string | null | Problem {
   if (query.starting_after !== undefined && query.ending_before !== undefined) {
-    return problem('parameter_invalid', 'Send starting_after or ending_before, not both.', { param: 'ending_before' })
+    return invalid('ending_before', 'Send starting_after or ending_before, not both.')
   }
   const param = query.ending_before === undefined ? 'starting_after' : 'ending_before'
   const text = query[param]
@@ -201,5 +201,5 @@ function readCursor(query: ListQuery, isId: (text: string) => boolean): string |
   const id = text.startsWith(CURSOR_PREFIX)
     ? Buffer.from(text.slice(CURSOR_PREFIX.length), 'base64url').toString('utf8')
     : text
-  return isId(id) ? id : problem('parameter_invalid', `${param} is neither a cursor nor an ID.`, { param })
+  return isId(id) ? id : invalid(param, `${param} is neither a cursor nor an ID.`)
 }

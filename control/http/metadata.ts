@@ -1,4 +1,4 @@
-import { type Problem, problem } from './errors.ts'
+import { invalid, type Problem } from './errors.ts'
 
 const MAX_PAIRS = 50
 
@@ -7,6 +7,5 @@ export function mergedMetadata(stored: string, sent: Record<string, string | nul
   if (sent === undefined) return stored
   const pairs = Object.entries({ ...JSON.parse(stored), ...sent }).filter(([, value]) => value !== null)
   if (pairs.length <= MAX_PAIRS) return JSON.stringify(Object.fromEntries(pairs))
-  const message = `metadata would have more than ${MAX_PAIRS} pairs.`
-  return problem('parameter_invalid', message, { param: 'metadata' })
+  return invalid('metadata', `metadata would have more than ${MAX_PAIRS} pairs.`)
 }

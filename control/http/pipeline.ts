@@ -9,7 +9,7 @@ import type { Later, Rates } from './admission.ts'
 import { asItIs, NOT_JSON, OPERATIONS, pathOf, sendProblem, sendText } from './answer.ts'
 import type { Identity } from './auth.ts'
 import { type Asking, BOUNDED, RequestContext } from './context.ts'
-import { type ErrorCode, isProblem, type Problem, problem } from './errors.ts'
+import { type ErrorCode, invalid, isProblem, type Problem } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { RememberedAnswers, type Slot } from './remembered.ts'
 import { isRaw, type Route, type Spooled } from './route.ts'
@@ -195,7 +195,7 @@ async function enterAttempt(
   if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
   if (key.length > MAX_KEY_LENGTH || key === '') {
     const message = `Idempotency-Key must have 1 to ${MAX_KEY_LENGTH} characters.`
-    return sendProblem(request, reply, problem('parameter_invalid', message, { param: 'Idempotency-Key' }))
+    return sendProblem(request, reply, invalid('Idempotency-Key', message))
   }
   const attempt = { tenant: request.context, method: route.method, path: pathOf(request), key }
   const parameters = { version: request.context.apiVersion, query: request.query, body: request.body }

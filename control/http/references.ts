@@ -1,6 +1,6 @@
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
-import { type Problem, problem } from './errors.ts'
+import { invalid, type Problem, problem } from './errors.ts'
 
 /**
  * Whether the tenant has an object with this ID that may be referenced, or why it may not ("is archived"). `app.ts` passes it in,
@@ -33,8 +33,7 @@ export async function referenceProblem(
   for (const { param, id, kind, exists } of references.filter(one => !known.has(one.id))) {
     const there = id === null || id === undefined || (await exists(db, tenant, id))
     if (there === true) continue
-    const message = there === false ? `No such ${kind}: ${id}` : `The ${kind} ${there}: ${id}`
-    return problem('parameter_invalid', message, { param })
+    return invalid(param, there === false ? `No such ${kind}: ${id}` : `The ${kind} ${there}: ${id}`)
   }
   return null
 }

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AddressPolicy, isAllowedAddress } from '../../media/protocol.ts'
-import { type Problem, problem } from './errors.ts'
+import { invalid, type Problem } from './errors.ts'
 
 /** Where a customer's URL or host may lead, with a live key and a test key alike. Only the operator opens private networks. */
 export const customerAddresses = (allowedNetworks: string[]): AddressPolicy => ({
@@ -33,7 +33,7 @@ export async function urlProblem(
   resolve: Resolve,
   param: string,
 ): Promise<Problem | null> {
-  const refused = (must: string): Problem => problem('parameter_invalid', `${param} must ${must}.`, { param })
+  const refused = (must: string): Problem => invalid(param, `${param} must ${must}.`)
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !protocols.includes(url.protocol) || url.hostname === '') {
     const allowed = protocols.map(protocol => `${protocol}//`).join(' or ')
@@ -75,8 +75,7 @@ export function hostProblem(host: string, policy: AddressPolicy, param: string):
 const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
 
 const special = (param: string): Problem =>
-  problem(
-    'parameter_invalid',
+  invalid(
+    param,
     `${param} leads to a private, loopback or otherwise special address. The operator can allow such networks with TANDEM_ALLOW_PRIVATE_URLS.`,
-    { param },
   )

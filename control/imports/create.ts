@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, needed, type Problem, problem } from '../http/errors.ts'
 import type { Spooled } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
@@ -79,7 +79,7 @@ export async function createImport(
 function csvProblem({ format, delimiter, header }: CreateBody): Problem | null {
   if (format !== 'ndjson') return null
   const param = delimiter != null ? 'delimiter' : header === false ? 'header' : null
-  return param === null ? null : problem('parameter_invalid', `${param} applies to CSV only.`, { param })
+  return param === null ? null : invalid(param, `${param} applies to CSV only.`)
 }
 
 async function placeProblem(
@@ -90,22 +90,22 @@ async function placeProblem(
 ): Promise<Problem | null> {
   const param = 'target_id'
   if (target.problemOf === undefined) {
-    return target_id === undefined ? null : problem('parameter_invalid', `${name} has no target_id.`, { param })
+    return target_id === undefined ? null : invalid(param, `${name} has no target_id.`)
   }
-  if (target_id === undefined) return problem('parameter_missing', `${name} requires target_id.`, { param })
+  if (target_id === undefined) return needed(param, `${name} requires target_id.`)
   return target.problemOf(store.db, context, target_id)
 }
 
 function inJson({ content_base64: text, content_sha256: said }: CreateBody['file']): Upload | Problem {
   const param = 'file.content_base64'
-  if (text === undefined) return problem('parameter_missing', 'file.content_base64 is missing.', { param })
+  if (text === undefined) return needed(param, 'file.content_base64 is missing.')
   const bytes = decodeBase64(text)
-  if (bytes === null) return problem('parameter_invalid', 'Not base64.', { param })
+  if (bytes === null) return invalid(param, 'Not base64.')
   if (bytes.length > MAX_JSON_BYTES) {
     return problem('import_too_large', `The file has more than ${MAX_JSON_BYTES} bytes: send multipart.`, { param })
   }
   if (said !== undefined && createHash('sha256').update(bytes).digest('hex') !== said) {
-    return problem('parameter_invalid', 'The content does not match content_sha256.', { param: 'file.content_sha256' })
+    return invalid('file.content_sha256', 'The content does not match content_sha256.')
   }
   return { open: () => Readable.from([bytes], { objectMode: false }), bytes: bytes.length }
 }
@@ -128,28 +128,22 @@ async function columnsProblem(upload: Upload, reading: Reading, target: ImportTa
   for (const column of Object.keys(reading.mapping)) {
     if (Object.hasOwn(target.columns, column)) continue
     const known = Object.keys(target.columns).join(', ')
-    return problem('parameter_invalid', `The target has no column ${column}; it has ${known}.`, { param: 'mapping' })
+    return invalid('mapping', `The target has no column ${column}; it has ${known}.`)
   }
   if (reading.format !== 'csv') return null
   const names = await firstRow(upload, reading)
-  if (typeof names === 'string') return problem('parameter_invalid', names, { param: 'file' })
+  if (typeof names === 'string') return invalid('file', names)
   if (names.some(name => name.includes(UNREADABLE))) return encodingProblem(reading)
   const stray = Object.values(reading.mapping).find(name => !names.includes(name))
-  if (stray !== undefined) {
-    return problem('parameter_invalid', `The file has no column ${stray}; it has ${names.join(', ')}.`, {
-      param: 'mapping',
-    })
-  }
+  if (stray !== undefined) return invalid('mapping', `The file has no column ${stray}; it has ${names.join(', ')}.`)
   const [lacking] = columns.lackingIn(names)
   if (lacking === undefined) return null
-  const message = `No column of the file is ${lacking}; map one of ${names.join(', ')}.`
-  return problem('parameter_invalid', message, { param: 'mapping' })
+  return invalid('mapping', `No column of the file is ${lacking}; map one of ${names.join(', ')}.`)
 }
 
 const encodingProblem = ({ encoding }: Reading): Problem => {
   const others = ENCODINGS.filter(one => one !== encoding).join(', ')
-  const message = `The column names are not valid ${encoding}: set encoding to ${others}.`
-  return problem('parameter_invalid', message, { param: 'encoding' })
+  return invalid('encoding', `The column names are not valid ${encoding}: set encoding to ${others}.`)
 }
 
 /** The column names, or why there are none. */

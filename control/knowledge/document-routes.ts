@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
+import { invalid, missing, needed, type Problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -135,17 +135,11 @@ async function createDocument(deps: KbDocumentDeps, context: Context, body: Crea
 }
 
 function originalOf({ text, file }: Create): { bytes: Buffer } | Problem {
-  if (text !== undefined && file !== undefined) {
-    return problem('parameter_invalid', 'Send text or file, not both.', { param: 'file' })
-  }
-  if (text === undefined && file === undefined) {
-    return problem('parameter_missing', 'Missing required parameter: text.', { param: 'text' })
-  }
+  if (text !== undefined && file !== undefined) return invalid('file', 'Send text or file, not both.')
+  if (text === undefined && file === undefined) return needed('text', 'Missing required parameter: text.')
   const bytes = file === undefined ? Buffer.from(text ?? '') : decodeBase64(file.content_base64)
-  if (bytes === null) return problem('parameter_invalid', 'Not base64.', { param: 'file.content_base64' })
+  if (bytes === null) return invalid('file.content_base64', 'Not base64.')
   return bytes.length <= MAX_BYTES
     ? { bytes }
-    : problem('parameter_invalid', `The document has ${bytes.length} bytes, more than ${MAX_BYTES}.`, {
-        param: file === undefined ? 'text' : 'file',
-      })
+    : invalid(file === undefined ? 'text' : 'file', `The document has ${bytes.length} bytes, more than ${MAX_BYTES}.`)
 }

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, type Problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
@@ -42,7 +42,7 @@ async function send(
 ): Promise<Message | Problem> {
   const { store, now } = deps
   if (Buffer.byteLength(text) > MAX_TEXT_BYTES) {
-    return problem('parameter_invalid', `The text is longer than ${MAX_TEXT_BYTES} bytes.`, { param: 'text' })
+    return invalid('text', `The text is longer than ${MAX_TEXT_BYTES} bytes.`)
   }
   const exists = async (_db: unknown, _tenant: unknown, id: string) =>
     (await forTenant(store.db, context).find('users', id))?.status === 'active'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { catalogueRoutes } from '../http/catalogue.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import type { Config } from '../kernel/config/settings.ts'
 import { nullable } from '../kernel/schema.ts'
@@ -46,11 +46,11 @@ export class OfferedModels {
     if (model == null || model === '' || this.#ids.includes(model)) return null
     if ((this.#config.modelUrl ?? null) === null) {
       const offline = `No such model: ${model}. No provider is configured (TANDEM_MODEL_URL), so the only model is \`default\`.`
-      return problem('parameter_invalid', offline, { param })
+      return invalid(param, offline)
     }
     const meant = didYouMean(model, this.#ids)
     const hint = meant === null ? '`GET /models` lists those that there are.' : `Did you mean ${meant}?`
-    return problem('parameter_invalid', `No such model: ${model}. ${hint}`, { param })
+    return invalid(param, `No such model: ${model}. ${hint}`)
   }
 
   all({ livemode }: { livemode: boolean }) {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, type Problem, problem } from '../http/errors.ts'
 import { listOf, listQuery, pageOf } from '../http/list.ts'
 import { operations, type Route } from '../http/route.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
@@ -110,7 +110,7 @@ function tooMuch(context: Context, body: Static<typeof newKey>, now: Date): Prob
   if (lacking !== undefined)
     return problem('scope_missing', `This key lacks the scope ${lacking}.`, { param: 'scopes' })
   if (body.expires_at !== undefined && Date.parse(body.expires_at) <= now.getTime()) {
-    return problem('parameter_invalid', 'expires_at must be in the future.', { param: 'expires_at' })
+    return invalid('expires_at', 'expires_at must be in the future.')
   }
   return null
 }

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, needed, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import { DAYS, type OpeningHours } from './business-hours.ts'
@@ -52,14 +52,11 @@ export function changedHours<T extends OpeningHours>(
 ): T | null | Problem {
   if (change === null) return null
   const hours = merge(stored ?? ({ weekly: [], holidays: [] } as OpeningHours as T), change)
-  if (hours.weekly.length === 0) {
-    return problem('parameter_missing', 'Business hours need a week.', { param: `${param}.weekly` })
-  }
+  if (hours.weekly.length === 0) return needed(`${param}.weekly`, 'Business hours need a week.')
   const wrong = hours.weekly.findIndex(({ open, close }) => close <= open)
   if (wrong < 0) return hours
-  return problem(
-    'parameter_invalid',
+  return invalid(
+    `${param}.weekly[${wrong}].close`,
     'close must be after open: end the day at 24:00, and go on from 00:00 of the next.',
-    { param: `${param}.weekly[${wrong}].close` },
   )
 }

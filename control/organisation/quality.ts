@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { type Exists, existsIn, listReferences, referenceProblem } from '../http/references.ts'
 import { input, nullable, partialInput } from '../kernel/schema.ts'
 import type { Db } from '../kernel/store/store.ts'
@@ -93,9 +93,7 @@ export function changedQuality(json: string | null, sent: Static<typeof change>)
 /** Why these settings cannot be used, or null. */
 export function qualityProblem({ dispositions = [], qa_rubric = [] }: Static<typeof change>): Problem | null {
   const twice = dispositions.findIndex(({ key }, at) => dispositions.findIndex(other => other.key === key) < at)
-  if (twice >= 0) {
-    return problem('parameter_invalid', 'A key is in its list twice.', { param: `dispositions[${twice}].key` })
-  }
+  if (twice >= 0) return invalid(`dispositions[${twice}].key`, 'A key is in its list twice.')
   return rubricProblem(qa_rubric, 'qa_rubric')
 }
 

@@ -3,7 +3,7 @@ import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
@@ -139,10 +139,10 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
         const unsafe = redactionProblem(body.redaction) ?? qualityProblem(body)
         if (unsafe !== null) return unsafe
         if (body.timezone !== undefined && !isTimezone(body.timezone)) {
-          return problem('parameter_invalid', `There is no time zone ${body.timezone}.`, { param: 'timezone' })
+          return invalid('timezone', `There is no time zone ${body.timezone}.`)
         }
         if (typeof body.country === 'string' && !isSupportedCountry(body.country)) {
-          return problem('parameter_invalid', `There is no country ${body.country}.`, { param: 'country' })
+          return invalid('country', `There is no country ${body.country}.`)
         }
         return store.transaction(async trx => {
           const row = await organisationRow(trx, context)

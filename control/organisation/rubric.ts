@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, needed, type Problem } from '../http/errors.ts'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
 
 /** Rubrics by which calls are evaluated, of the organisation and of copilot profiles. */
@@ -52,15 +52,13 @@ export const isFigure = (kind: string): kind is FigureKind => (FIGURES as readon
 export function rubricProblem(rubric: readonly Criterion[], param: string): Problem | null {
   for (const [i, { key: own, check: how }] of rubric.entries()) {
     const at = `${param}[${i}]`
-    if (rubric.findIndex(other => other.key === own) < i) {
-      return problem('parameter_invalid', 'A key is in its list twice.', { param: `${at}.key` })
-    }
+    if (rubric.findIndex(other => other.key === own) < i) return invalid(`${at}.key`, 'A key is in its list twice.')
     if (how == null) continue
     if (how.kind === 'phrases' && (how.phrases ?? []).length === 0) {
-      return problem('parameter_missing', 'A check of phrases needs phrases.', { param: `${at}.check.phrases` })
+      return needed(`${at}.check.phrases`, 'A check of phrases needs phrases.')
     }
     if (isFigure(how.kind) && how.least === undefined && how.most === undefined) {
-      return problem('parameter_missing', 'A check of a figure needs least or most.', { param: `${at}.check.least` })
+      return needed(`${at}.check.least`, 'A check of a figure needs least or most.')
     }
   }
   return null

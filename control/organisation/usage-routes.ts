@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -140,7 +140,7 @@ interface NamedPeriod {
 
 /** The UTC days or months within a period; the first and the last are cut to it. */
 function periodsBetween(from: Date, to: Date, unit: 'day' | 'month'): NamedPeriod[] | Problem {
-  if (to <= from) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
+  if (to <= from) return invalid('to', 'to must be after from.')
   const periods: NamedPeriod[] = []
   for (
     let at = DateTime.fromJSDate(startOf(from, unit), { zone: 'utc' });
@@ -148,9 +148,7 @@ function periodsBetween(from: Date, to: Date, unit: 'day' | 'month'): NamedPerio
     at = at.plus({ [unit]: 1 })
   ) {
     if (periods.length === MAX_ENTRIES) {
-      return problem('parameter_invalid', `There are more than ${MAX_ENTRIES} ${unit}s from then on.`, {
-        param: 'from',
-      })
+      return invalid('from', `There are more than ${MAX_ENTRIES} ${unit}s from then on.`)
     }
     const [start, end] = [at.toJSDate(), at.plus({ [unit]: 1 }).toJSDate()]
     periods.push({

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, timestamp } from '../kernel/schema.ts'
 import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
@@ -63,7 +63,7 @@ async function rollUp(
 ): Promise<Static<typeof rolledUp> | Problem> {
   const to = asked.to === undefined ? now().toISOString() : new Date(asked.to).toISOString()
   const from = asked.from === undefined ? `${to.slice(0, 7)}-01T00:00:00.000Z` : new Date(asked.from).toISOString()
-  if (to <= from) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
+  if (to <= from) return invalid('to', 'to must be after from.')
   const clients = db
     .selectFrom('partner_organisations')
     .where('partner_organisations.organisation_id', '=', organisationId)

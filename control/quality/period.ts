@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely'
 import Type from 'typebox'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { timestamp } from '../kernel/schema.ts'
 
 export interface Period {
@@ -22,9 +22,9 @@ const MAX_DAYS = 400
 export function periodOf({ from, to }: { from?: string; to?: string }, now: Date): Period | Problem {
   const end = to === undefined ? now : new Date(to)
   const start = from === undefined ? new Date(end.getTime() - DEFAULT_DAYS * DAY_MS) : new Date(from)
-  if (start >= end) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
+  if (start >= end) return invalid('to', 'to must be after from.')
   if (end.getTime() - start.getTime() > MAX_DAYS * DAY_MS) {
-    return problem('parameter_invalid', `A period has ${MAX_DAYS} days at most.`, { param: 'from' })
+    return invalid('from', `A period has ${MAX_DAYS} days at most.`)
   }
   return { from: start.toISOString(), to: end.toISOString() }
 }

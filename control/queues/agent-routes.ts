@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { ANY_AGENT } from '../callbacks/booking.ts'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM } from '../http/wire/event-stream.ts'
@@ -97,8 +97,7 @@ async function presence(db: Db, context: Context, query: Static<typeof agentList
   }
   if (query.queue_id !== undefined) {
     const queue = await forTenant(db, context).find('queues', query.queue_id)
-    if (queue === undefined)
-      return problem('parameter_invalid', `No such queue: ${query.queue_id}`, { param: 'queue_id' })
+    if (queue === undefined) return invalid('queue_id', `No such queue: ${query.queue_id}`)
     const { member_user_ids: userIds, member_team_ids: teamIds } = settingsOf(queue)
     users = users.where(({ eb, or }) => or([eb('id', 'in', ['', ...userIds]), eb('team_id', 'in', ['', ...teamIds])]))
   }

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { type Call, callSchema, toCall } from '../calls/call-schema.ts'
 import { CALL_TARGETS } from '../flows/targets.ts'
 import type { Context } from '../http/context.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, missing, needed, type Problem } from '../http/errors.ts'
 import { referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
@@ -179,7 +179,7 @@ async function transfer(
   if (wrong !== null) return wrong
   if (body.type !== 'attended') return handle(deps, context, callId, handling => transferBlind(handling, target))
   if (target.type !== 'user' && target.type !== 'number') {
-    return problem('parameter_invalid', 'An attended transfer needs `to` or `user_id`.', { param: 'type' })
+    return invalid('type', 'An attended transfer needs `to` or `user_id`.')
   }
   return handle(deps, context, callId, handling => transferAttended(handling, target))
 }
@@ -194,6 +194,6 @@ function targetOf(body: Static<typeof transferBody>): Target | Problem {
     }),
   ]
   const [target] = targets
-  if (target === undefined) return problem('parameter_missing', 'A transfer needs a target.', { param: 'to' })
-  return targets.length === 1 ? target : problem('parameter_invalid', 'One target, please.', { param: 'to' })
+  if (target === undefined) return needed('to', 'A transfer needs a target.')
+  return targets.length === 1 ? target : invalid('to', 'One target, please.')
 }

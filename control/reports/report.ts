@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, missing, needed, type Problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
@@ -69,9 +69,7 @@ async function changed(
   body: ChangeBody,
 ): Promise<ReportRow | Problem> {
   const { csv = row.csv === 1, pdf = row.pdf === 1 } = body.formats ?? {}
-  if (!csv && !pdf) {
-    return problem('parameter_invalid', 'A report needs at least one format, CSV or PDF.', { param: 'formats' })
-  }
+  if (!csv && !pdf) return invalid('formats', 'A report needs at least one format, CSV or PDF.')
   const times = body.schedule === undefined ? {} : await scheduleColumns(deps, trx, tenant, body.schedule)
   if (isProblem(times)) return times
   return {
@@ -89,7 +87,7 @@ async function scheduleColumns(deps: ReportDeps, trx: Trx, tenant: Tenant, sched
   if (schedule === null) return { schedule, schedule_timezone: null, next_run_at: null }
   const timezone = await deps.timezoneOf(trx, tenant)
   const next = readSchedule(schedule, timezone, deps.now())
-  if (next === null) return problem('parameter_invalid', 'schedule never occurs.', { param: 'schedule' })
+  if (next === null) return invalid('schedule', 'schedule never occurs.')
   return { schedule, schedule_timezone: timezone, next_run_at: next.toISOString() }
 }
 
@@ -144,9 +142,9 @@ function periodOf({ period_from: from, period_to: to }: Static<typeof runBody>):
   if (from === undefined && to === undefined) return null
   if (from === undefined || to === undefined) {
     const param = from === undefined ? 'period_from' : 'period_to'
-    return problem('parameter_missing', `Missing required parameter: ${param}.`, { param })
+    return needed(param, `Missing required parameter: ${param}.`)
   }
   return Date.parse(from) < Date.parse(to)
     ? { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
-    : problem('parameter_invalid', 'period_to must be after period_from.', { param: 'period_to' })
+    : invalid('period_to', 'period_to must be after period_from.')
 }

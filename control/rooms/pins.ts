@@ -1,5 +1,5 @@
 import type { ConferenceRoomRow } from '../calls/tables.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { hashPin, verifyPin } from '../kernel/secrets.ts'
 import type { ChangeBody } from './schema.ts'
 
@@ -26,7 +26,5 @@ export async function changedPinProblem(
 
 export const pinProblem = (participant: string | null, moderator: string | null): Problem | null =>
   moderator !== null && moderator === participant
-    ? problem('parameter_invalid', 'The moderator PIN must differ from the participant PIN.', {
-        param: 'moderator_pin',
-      })
+    ? invalid('moderator_pin', 'The moderator PIN must differ from the participant PIN.')
     : null

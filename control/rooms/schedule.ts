@@ -1,16 +1,15 @@
 import { IANAZone } from 'luxon'
 import type { RoomSchedule } from '../calls/settings.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 
 /** Why a room cannot have this schedule, or null. */
 export function scheduleProblem(schedule: RoomSchedule): Problem | null {
-  const invalid = (param: string, message: string): Problem =>
-    problem('parameter_invalid', message, { param: `schedule.${param}` })
-  if (!IANAZone.isValidZone(schedule.timezone)) return invalid('timezone', `No time zone ${schedule.timezone}.`)
+  if (!IANAZone.isValidZone(schedule.timezone))
+    return invalid('schedule.timezone', `No time zone ${schedule.timezone}.`)
   const { start_at, end_at } = schedule
-  if (start_at === null) return end_at === null ? null : invalid('end_at', 'end_at needs start_at.')
+  if (start_at === null) return end_at === null ? null : invalid('schedule.end_at', 'end_at needs start_at.')
   return end_at !== null && Date.parse(end_at) <= Date.parse(start_at)
-    ? invalid('end_at', 'end_at must be after start_at.')
+    ? invalid('schedule.end_at', 'end_at must be after start_at.')
     : null
 }
 

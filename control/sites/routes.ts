@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { readOrigin } from '../browsers/client-token.ts'
 import type { Context } from '../http/context.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
@@ -99,7 +99,7 @@ async function refusal(
   const wrong = origins.findIndex(text => readOrigin(text) === null)
   if (wrong >= 0) {
     const message = 'An origin is the scheme, host and port of a website; http is for localhost only.'
-    return problem('parameter_invalid', message, { param: `origins[${wrong}]` })
+    return invalid(`origins[${wrong}]`, message)
   }
   return referenceProblem(db, context, [{ param: 'queue_id', id: queue_id, kind: 'queue', exists: exists.queue }])
 }

@@ -1,5 +1,5 @@
 import { type BookingDeps, bookCallback } from '../callbacks/booking.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, needed, type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'
 import { insertNew } from '../kernel/store/compiled.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
@@ -52,20 +52,16 @@ export async function submit(
 }
 
 const unproven = (): Problem =>
-  problem('parameter_invalid', 'The proof of work is wrong, was used, or has expired: request a new challenge.', {
-    param: 'solution',
-  })
+  invalid('solution', 'The proof of work is wrong, was used, or has expired: request a new challenge.')
 
 function fieldProblem(site: SiteRow, origin: string, sent: SiteRequest): Problem | null {
-  if (sent.website) return problem('parameter_invalid', 'This field must stay empty.', { param: 'website' })
+  if (sent.website) return invalid('website', 'This field must stay empty.')
   if (!URL.canParse(sent.page) || new URL(sent.page).origin !== origin) {
-    return problem('parameter_invalid', 'The page does not belong to the website that sends the request.', {
-      param: 'page',
-    })
+    return invalid('page', 'The page does not belong to the website that sends the request.')
   }
   for (const [param, how] of Object.entries(settingsOf(site).fields) as ['name' | 'message', string][]) {
     const isThere = (sent[param] ?? '').trim() !== ''
-    if (how === 'required' && !isThere) return problem('parameter_missing', `${param} is needed.`, { param })
+    if (how === 'required' && !isThere) return needed(param, `${param} is needed.`)
     if (how === 'hidden' && isThere)
       return problem('parameter_unknown', `The form does not ask for ${param}.`, { param })
   }

@@ -1,5 +1,5 @@
 import { BUILT_IN } from '../flows/engine/template.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, needed, type Problem } from '../http/errors.ts'
 import { pathFault } from './answer-path.ts'
 import { BUILT_IN_TOOLS, type ToolKind } from './built-in.ts'
 import { climbs, RESERVED_HEADERS } from './http-request.ts'
@@ -31,15 +31,14 @@ const HTTP_DEFAULTS: Omit<HttpSettings, 'url'> = {
   response: {},
 }
 
-const invalid = (param: string, message: string): Problem =>
-  problem('parameter_invalid', `${param} ${message}.`, { param })
+const unfit = (param: string, fault: string): Problem => invalid(param, `${param} ${fault}.`)
 
 /** The definition with the sent fields, or what is wrong with it. Maps and lists are replaced, not merged. */
 export function definitionOf(kind: ToolKind, stored: Definition | null, sent: SentParts): Definition | Problem {
   const foreign = PARTS.find(part => sent[part] !== undefined && PART_OF[kind] !== part)
-  if (foreign !== undefined) return invalid(foreign, `is not of a tool of kind ${kind}`)
+  if (foreign !== undefined) return unfit(foreign, `is not of a tool of kind ${kind}`)
   const built = kind === 'http' ? null : BUILT_IN_TOOLS[kind]
-  if (built !== null && sent.parameters !== undefined) return invalid('parameters', 'of what is built in are given')
+  if (built !== null && sent.parameters !== undefined) return unfit('parameters', 'of what is built in are given')
   const whole: Definition = {
     description: sent.description ?? stored?.description ?? built?.description ?? '',
     parameters: built?.parameters ?? sent.parameters ?? stored?.parameters ?? {},
@@ -56,14 +55,14 @@ export function definitionOf(kind: ToolKind, stored: Definition | null, sent: Se
   return parametersProblem(whole) ?? httpProblem(http, whole.parameters) ?? { ...whole, http }
 }
 
-const lacking = (param: string): Problem => problem('parameter_missing', `${param} is missing.`, { param })
+const lacking = (param: string): Problem => needed(param, `${param} is missing.`)
 
 function parametersProblem({ parameters }: Definition): Problem | null {
-  if (JSON.stringify(parameters).length > MAX_JSON) return invalid('parameters', `has more than ${MAX_JSON} characters`)
+  if (JSON.stringify(parameters).length > MAX_JSON) return unfit('parameters', `has more than ${MAX_JSON} characters`)
   const fault = schemaFault(parameters)
-  if (fault !== null) return invalid('parameters', fault)
+  if (fault !== null) return unfit('parameters', fault)
   const taken = BUILT_IN.find(name => namesOf(parameters).includes(name))
-  return taken === undefined ? null : invalid('parameters', `must not have ${taken}: every call has it`)
+  return taken === undefined ? null : unfit('parameters', `must not have ${taken}: every call has it`)
 }
 
 const namesOf = ({ properties }: Record<string, unknown>): string[] =>
@@ -71,15 +70,14 @@ const namesOf = ({ properties }: Record<string, unknown>): string[] =>
 
 function httpProblem(http: HttpSettings, parameters: Record<string, unknown>): Problem | null {
   const { method, url, headers, body, response } = http
-  if (body !== null && (method === 'GET' || method === 'DELETE'))
-    return invalid('http.body', `is not sent by ${method}`)
-  if (JSON.stringify(body).length > MAX_JSON) return invalid('http.body', `has more than ${MAX_JSON} characters`)
+  if (body !== null && (method === 'GET' || method === 'DELETE')) return unfit('http.body', `is not sent by ${method}`)
+  if (JSON.stringify(body).length > MAX_JSON) return unfit('http.body', `has more than ${MAX_JSON} characters`)
   if (placesIn(url).some(({ isSecret }) => isSecret)) {
-    return invalid('http.url', 'must not name a secret: URLs are logged on their way; use a header')
+    return unfit('http.url', 'must not name a secret: URLs are logged on their way; use a header')
   }
-  if (climbs(url) || !URL.canParse(url)) return invalid('http.url', 'must be a URL without dot segments')
+  if (climbs(url) || !URL.canParse(url)) return unfit('http.url', 'must be a URL without dot segments')
   const reserved = Object.keys(headers).find(name => RESERVED_HEADERS.includes(name.toLowerCase()))
-  if (reserved !== undefined) return invalid('http.headers', `must not set ${reserved}`)
+  if (reserved !== undefined) return unfit('http.headers', `must not set ${reserved}`)
   const known: readonly string[] = [...BUILT_IN, ...namesOf(parameters)]
   for (const [param, texts] of [
     ['http.url', [url]],
@@ -87,11 +85,11 @@ function httpProblem(http: HttpSettings, parameters: Record<string, unknown>): P
     ['http.body', textsIn(body)],
   ] as const) {
     const unknown = texts.flatMap(placesIn).find(({ name, isSecret }) => !isSecret && !known.includes(name))
-    if (unknown !== undefined) return invalid(param, `names ${unknown.name}, which is no parameter`)
+    if (unknown !== undefined) return unfit(param, `names ${unknown.name}, which is no parameter`)
   }
   for (const [name, path] of Object.entries(response)) {
     const fault = pathFault(path)
-    if (fault !== null) return invalid(`http.response.${name}`, `is no path: ${fault}`)
+    if (fault !== null) return unfit(`http.response.${name}`, `is no path: ${fault}`)
   }
   return null
 }

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, missing, needed, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { plainRoutes } from '../http/plain-resource.ts'
@@ -105,10 +105,10 @@ const create =
 /** A built-in tool has one name, which prompts and the offline model know; there may be several transfers. */
 function nameOf(kind: ToolKind, name: string | undefined): { name: string } | Problem {
   if (kind === 'http' || kind === 'transfer') {
-    return name === undefined ? problem('parameter_missing', 'name is missing.', { param: 'name' }) : { name }
+    return name === undefined ? needed('name', 'name is missing.') : { name }
   }
   if (name === undefined || name === kind) return { name: kind }
-  return problem('parameter_invalid', `A tool of kind ${kind} must be named ${kind}.`, { param: 'name' })
+  return invalid('name', `A tool of kind ${kind} must be named ${kind}.`)
 }
 
 /** Checks the URL of a tool. The schema allows no placeholder in its host. */
@@ -124,7 +124,7 @@ async function referencesProblem(
   const names = http === null ? [] : secretsIn(http)
   const known = await knownSecrets(trx, tenant, names)
   const unknown = names.find(name => !known.has(name))
-  if (unknown !== undefined) return problem('parameter_invalid', `No such secret: ${unknown}`, { param: 'http' })
+  if (unknown !== undefined) return invalid('http', `No such secret: ${unknown}`)
   if (target !== null) return deps.targetProblem(trx, tenant, target, 'target.id')
   const line = payment?.number ?? null
   if (line !== null) return deps.targetProblem(trx, tenant, { type: 'number', id: line }, 'payment.number')

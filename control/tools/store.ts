@@ -1,4 +1,4 @@
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import type { User, UsesOf } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import { showRow } from '../kernel/show-row.ts'
@@ -88,7 +88,6 @@ export async function definitionAt(
   return row === undefined ? undefined : JSON.parse(row.definition)
 }
 
-export const noVersion = (version: number): Problem =>
-  problem('parameter_invalid', `The tool has no version ${version}.`, { param: 'version' })
+export const noVersion = (version: number): Problem => invalid('version', `The tool has no version ${version}.`)
 
 export const toTool = (row: ToolRow): Tool => showRow(toolSchema, row, JSON.parse(row.definition) as Definition)

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
+import { invalid, missing, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -45,7 +45,7 @@ async function trial(deps: TrialDeps, context: Context, id: string, body: Body):
   if (definition === undefined) return noVersion(version)
   const isReal = mode === 'real'
   if (isReal && row.kind !== 'http' && row.kind !== 'search_knowledge') {
-    return problem('parameter_invalid', `A tool of kind ${row.kind} acts on a call: test it dry.`, { param: 'mode' })
+    return invalid('mode', `A tool of kind ${row.kind} acts on a call: test it dry.`)
   }
   const startedAt = performance.now()
   const outcome = await outcomeOf(deps, context, row, definition, { ...body, mode, arguments: said })

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { IDENTITY_FORMS, REDIRECT_FORMS } from '../../media/protocol.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import { oneOf, partialInput } from '../kernel/schema.ts'
 import type { ConnectionRow } from './tables.ts'
 
@@ -64,11 +64,9 @@ export interface StirAbilities {
 /** Why a connection cannot have these settings. */
 export function stirProblem(body: Static<typeof part>, { signs, verifies }: StirAbilities): Problem | null {
   if (body.sign_calls === true && !signs) {
-    const message = 'This installation has no certificate for signing calls (TANDEM_STIR_KEY).'
-    return problem('parameter_invalid', message, { param: 'sign_calls' })
+    return invalid('sign_calls', 'This installation has no certificate for signing calls (TANDEM_STIR_KEY).')
   }
   const isJudged = body.verify_calls === 'show' || body.verify_calls === 'require'
   if (!isJudged || verifies) return null
-  const message = 'This installation trusts no authority for signed calls (TANDEM_STIR_TRUST_ANCHORS).'
-  return problem('parameter_invalid', message, { param: 'verify_calls' })
+  return invalid('verify_calls', 'This installation trusts no authority for signed calls (TANDEM_STIR_TRUST_ANCHORS).')
 }

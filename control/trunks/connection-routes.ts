@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, needed, type Problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
@@ -338,9 +338,6 @@ const columnsProblem = (columns: Columns, addresses: AddressPolicy): Problem | n
   accountProblem(columns) ??
   inboundAuthProblem(columns) ??
   blocksProblem(JSON.parse(columns.allowed_ips))
-
-const invalid = (param: string, message: string): Problem => problem('parameter_invalid', message, { param })
-const needed = (param: string, message: string): Problem => problem('parameter_missing', message, { param })
 
 function ownHostProblem({ kind, host }: Columns, addresses: AddressPolicy): Problem | null {
   if (host === null) return kind === 'peer' ? null : needed('host', `A ${kind} needs a host.`)

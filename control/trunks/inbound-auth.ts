@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { conflict, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, needed, type Problem } from '../http/errors.ts'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
 import { rowOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
@@ -90,33 +90,27 @@ export function inboundAuthProblem(
   row: Pick<ConnectionRow, 'kind' | 'inbound_auth' | 'inbound_username' | 'allowed_ips'>,
 ): Problem | null {
   if (row.inbound_username !== null && row.kind === 'registration') {
-    return problem(
-      'parameter_invalid',
+    return invalid(
+      'inbound_credentials',
       'Calls of a registration are recognised by its registrar, from which they come.',
-      {
-        param: 'inbound_credentials',
-      },
     )
   }
   if (row.inbound_username !== null && OF_PHONES.test(row.inbound_username)) {
-    return problem('parameter_invalid', "Names that begin with live- or test- are reserved for members' phones.", {
-      param: 'inbound_credentials.username',
-    })
+    return invalid(
+      'inbound_credentials.username',
+      "Names that begin with live- or test- are reserved for members' phones.",
+    )
   }
   if (row.inbound_auth === null) return null
   if (row.inbound_auth === 'ip') {
     if (row.inbound_username === null) return null
-    return problem('parameter_invalid', 'With ip nobody would be asked for the inbound_credentials.', {
-      param: 'inbound_auth',
-    })
+    return invalid('inbound_auth', 'With ip nobody would be asked for the inbound_credentials.')
   }
   if (row.inbound_username === null) {
-    return problem('parameter_missing', `${row.inbound_auth} needs a username and password.`, {
-      param: 'inbound_credentials',
-    })
+    return needed('inbound_credentials', `${row.inbound_auth} needs a username and password.`)
   }
   if (row.inbound_auth === 'digest' || row.allowed_ips !== '[]') return null
-  return problem('parameter_missing', 'both needs addresses.', { param: 'allowed_ips' })
+  return needed('allowed_ips', 'both needs addresses.')
 }
 
 /** Why a username cannot be used: it must be unique across all organisations and modes, since a caller gives nothing else. */

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { CALL_TARGETS } from '../flows/targets.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, needed, type Problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
@@ -173,11 +173,9 @@ function hoursOf({ hours }: Columns, sent: Change['hours']): RouteHours | null |
   if (sent === undefined) return stored
   const changed = changedHours(stored, sent, 'hours')
   if (isProblem(changed) || changed === null) return changed
-  if (changed.timezone === undefined) {
-    return problem('parameter_missing', 'Hours need a time zone.', { param: 'hours.timezone' })
-  }
+  if (changed.timezone === undefined) return needed('hours.timezone', 'Hours need a time zone.')
   if (IANAZone.isValidZone(changed.timezone)) return changed
-  return problem('parameter_invalid', `There is no time zone ${changed.timezone}.`, { param: 'hours.timezone' })
+  return invalid('hours.timezone', `There is no time zone ${changed.timezone}.`)
 }
 
 /** Merges nested objects with the stored values; a new type of target clears the old ID. */
@@ -204,19 +202,18 @@ async function columnsProblem(db: Db, tenant: Tenant, columns: Columns, before: 
   const scoped = forTenant(db, tenant)
   if (type in CALL_TARGETS) {
     const exists = CALL_TARGETS[type as keyof typeof CALL_TARGETS]
-    if (id === null) return problem('parameter_missing', `A route to a ${type} needs its ID.`, { param: 'target.id' })
+    if (id === null) return needed('target.id', `A route to a ${type} needs its ID.`)
     const isNew = id !== before.target_id
     const unknown = isNew ? await referenceProblem(db, tenant, [{ param: 'target.id', id, kind: type, exists }]) : null
     if (unknown !== null) return unknown
   } else if (id !== null) {
-    return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })
+    return invalid('target.id', `A target of type ${type} has no ID.`)
   }
   if (answer !== null && !answersOf(type).includes(answer)) {
-    const message = `A route to ${type} cannot have ${answer}: ${answersOf(type).join(', ')}.`
-    return problem('parameter_invalid', message, { param: 'answer' })
+    return invalid('answer', `A route to ${type} cannot have ${answer}: ${answersOf(type).join(', ')}.`)
   }
   if (connectionId !== null && (await scoped.find('connections', connectionId)) === undefined) {
-    return problem('parameter_invalid', `No such connection: ${connectionId}`, { param: 'match.connection_id' })
+    return invalid('match.connection_id', `No such connection: ${connectionId}`)
   }
   return null
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
+import { conflict, invalid, isProblem, needed, type Problem, problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -89,13 +89,13 @@ const LAST_SANDBOX = 9999
 /** The number to create: as requested or, in test mode, by default the next free sandbox number. */
 async function chooseNumber(trx: Trx, context: Context, asked: string | undefined): Promise<string | Problem> {
   if (context.livemode) {
-    return asked ?? problem('parameter_missing', 'Missing required parameter: number.', { param: 'number' })
+    return asked ?? needed('number', 'Missing required parameter: number.')
   }
   if (asked === undefined) return nextSandboxNumber(trx, context)
   if (SANDBOX.test(asked)) return asked
   const message =
     'A test key accepts only sandbox numbers, +15005550100 to +15005559999; omit the number for the next free one.'
-  return problem('parameter_invalid', message, { param: 'number' })
+  return invalid('number', message)
 }
 
 async function nextSandboxNumber(trx: Trx, context: Context): Promise<string | Problem> {
@@ -135,5 +135,5 @@ async function create(context: Context, body: Static<typeof createBody>, at: str
 
 async function connectionProblem(db: Db, tenant: Tenant, id: string | null): Promise<Problem | null> {
   if (id === null || (await forTenant(db, tenant).find('connections', id)) !== undefined) return null
-  return problem('parameter_invalid', `No such connection: ${id}`, { param: 'connection_id' })
+  return invalid('connection_id', `No such connection: ${id}`)
 }

@@ -1,6 +1,6 @@
 import { DEFAULT_OFFLINE_VOICE, OFFLINE_VOICES } from '../../media/protocol.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem } from '../http/errors.ts'
 import type { Config } from '../kernel/config/settings.ts'
 
 export interface OfferedVoice {
@@ -47,7 +47,7 @@ export class OfferedVoices {
       this.all.map(({ id }) => id),
     )
     const hint = meant === null ? '`GET /voices` lists those that there are.' : `Did you mean ${meant}?`
-    return problem('parameter_invalid', `No such voice: ${voice}. ${hint}`, { param })
+    return invalid(param, `No such voice: ${voice}. ${hint}`)
   }
 }
 

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { EVENT_STREAM, eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
@@ -116,7 +116,7 @@ function readTypes(patterns: string): EventType[] | Problem {
 export function noSuchType(type: string, param: string): Problem {
   const near = didYouMean(type, eventTypes())
   const hint = near === null ? '' : ` Did you mean ${near}?`
-  return problem('parameter_invalid', `No event type is "${type}".${hint}`, { param })
+  return invalid(param, `No event type is "${type}".${hint}`)
 }
 
 const makeCursor = ({ at, id }: EventPlace): string => CURSOR_PREFIX + Buffer.from(`${at} ${id}`).toString('base64url')
@@ -137,9 +137,7 @@ async function startOf(store: Store, tenant: Tenant, lastId: string | undefined)
   if (found !== undefined) return found
   // The event may have been deleted, but its place remains valid. A place in the future comes from another database.
   if (cursor !== null && cursor.at <= end.at) return cursor
-  return problem('parameter_invalid', 'No such event, or it is no longer kept: start without it.', {
-    param: 'Last-Event-ID',
-  })
+  return invalid('Last-Event-ID', 'No such event, or it is no longer kept: start without it.')
 }
 
 async function feed(store: Store, context: Context, { types, start }: Wanted) {

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { conflict, isProblem, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, isProblem, type Problem, problem } from '../../http/errors.ts'
 import { operations, type RawAnswer, type Route } from '../../http/route.ts'
 import { recordingAnswer } from '../../http/sealed-answer.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
@@ -82,9 +82,7 @@ async function content(
     )
   }
   if (channels !== 'all') return mixed(deps, context, row, { layout: channels, format }, range)
-  if (format === 'ogg') {
-    return problem('parameter_invalid', 'Ogg Opus needs `channels` mono or stereo.', { param: 'channels' })
-  }
+  if (format === 'ogg') return invalid('channels', 'Ogg Opus needs `channels` mono or stereo.')
   const path = join(deps.dataDir, 'recordings', basename(row.file))
   const encrypted = row.encrypted === 1
   const file = { dataDir: deps.dataDir, id: callId, path, encrypted }

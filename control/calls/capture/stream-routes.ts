@@ -3,7 +3,7 @@ import { isFailure, isUndecided } from '../../../media/protocol.ts'
 import { type StreamInput, streamInput } from '../../capture-settings/stream-input.ts'
 import { MAX_TRACKS, streamUrlProblem, tooManyTracks, tracksOf } from '../../capture-settings/streams-problem.ts'
 import type { Context } from '../../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { operations, type Route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
@@ -129,7 +129,7 @@ async function createStream(
   if (reply.failure === 'capacity') {
     return problem('stream_limit', 'Too many streams at once.', { retryAfterS: RETRY_AFTER_S })
   }
-  if (reply.failure === 'invalid') return problem('parameter_invalid', reply.message, { param: 'url' })
+  if (reply.failure === 'invalid') return invalid('url', reply.message)
   return reply.failure === 'not_found' ? hasEnded() : mediaUnavailable(reply.message)
 }
 

@@ -1,4 +1,4 @@
-import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem } from '../../http/errors.ts'
 import { appendEvent, type Cause } from '../../kernel/events/log.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -63,7 +63,7 @@ async function agentProblem(
   const agent = user?.status === 'active' ? { id: user.id, teamId: user.team_id } : null
   const queues = agent === null ? [] : answeredBy(await allQueues(trx, by), agent)
   if (queues.includes(queueId ?? '')) return null
-  return problem('parameter_invalid', `No agent of the queue has this ID: ${userId}`, { param: 'user_id' })
+  return invalid('user_id', `No agent of the queue has this ID: ${userId}`)
 }
 
 /** Reserves the next contact that may be called now for this agent, for a limited time. */

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { isPaused } from '../../calls/pci.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -88,13 +88,7 @@ const fieldIs = (key: string, value: string | null): Command =>
     const field = fields.find(one => one.key === key)
     if (field === undefined) return problem('resource_missing', `No such field: ${key}`, { param: 'key' })
     if (value !== null && !accepts(field, value)) {
-      return problem(
-        'parameter_invalid',
-        "The value is not one of the field's options, or does not match its pattern.",
-        {
-          param: 'value',
-        },
-      )
+      return invalid('value', "The value is not one of the field's options, or does not match its pattern.")
     }
     return { kind: 'field', atMs, key, value }
   })
@@ -103,9 +97,7 @@ export const dismiss = ({ message_id }: Static<typeof dismissBody>): Command =>
   input((row, _settings, atMs) => {
     const seq = seqOf(row.id, message_id)
     if (seq === null || !canDismiss(stateOf(row), seq)) {
-      return problem('parameter_invalid', 'No current message with this ID can be dismissed.', {
-        param: 'message_id',
-      })
+      return invalid('message_id', 'No current message with this ID can be dismissed.')
     }
     return { kind: 'dismiss', atMs, seq }
   })
@@ -115,7 +107,7 @@ export const nextStep =
   ({ back = false, choice, stage }: Static<typeof nextBody>): Command =>
   async (row, { parts, trx }) => {
     if (row.flow_id === null) return nextStage(parts, trx, row, { back, stage })
-    if (stage !== undefined) return problem('parameter_invalid', 'The call follows a script.', { param: 'stage' })
+    if (stage !== undefined) return invalid('stage', 'The call follows a script.')
     const move = back ? ({ kind: 'back' } as const) : ({ kind: 'choice', key: choice ?? null } as const)
     const moved = await moveTo(parts, trx, row, move)
     return moved === null
@@ -132,9 +124,7 @@ async function nextStage(
   const { stages } = settingsOfSession(row)
   const current = stages.findIndex(({ key }) => key === toSession(row).stage)
   const next = stage === undefined ? stages[current + (back ? -1 : 1)] : stages.find(({ key }) => key === stage)
-  if (stage !== undefined && next === undefined) {
-    return problem('parameter_invalid', `No such stage: ${stage}`, { param: 'stage' })
-  }
+  if (stage !== undefined && next === undefined) return invalid('stage', `No such stage: ${stage}`)
   if (next === undefined) return conflict('not_possible', 'There is no later stage.')
   const input: CopilotInput = { kind: 'stage', atMs: sessionMs(trx, row, parts.now()), key: next.key }
   return toSession(await apply(parts, trx, row, [input]))
@@ -145,9 +135,7 @@ export const assign =
   (userId: string): Command =>
   async (row, { parts: { feed }, trx, tenant }) => {
     const user = await forTenant(trx, tenant).find('users', userId)
-    if (user?.status !== 'active') {
-      return problem('parameter_invalid', `No such active member: ${userId}`, { param: 'user_id' })
-    }
+    if (user?.status !== 'active') return invalid('user_id', `No such active member: ${userId}`)
     await forTenant(trx, tenant).change('copilot_sessions', row.id, { user_id: userId })
     const assigned = { ...row, user_id: userId }
     // The desktop of the member before is told too.

@@ -1,5 +1,5 @@
 import type { Context } from '../../http/context.ts'
-import { isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { invalid, isProblem, missing, type Problem } from '../../http/errors.ts'
 import type { RawAnswer } from '../../http/route.ts'
 import { eventStream, type StreamEvent } from '../../http/wire/event-stream.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
@@ -61,10 +61,7 @@ const isClosing = ({ deep }: CopilotSessionRow): boolean => deep !== null && Dat
 /** The number of the last message that the client has. */
 export function startOf(sessionId: string, lastId: string | undefined): number | Problem {
   if (lastId === undefined || lastId === '') return 0
-  return (
-    seqOf(sessionId, lastId) ??
-    problem('parameter_invalid', 'This session has no such message.', { param: 'Last-Event-ID' })
-  )
+  return seqOf(sessionId, lastId) ?? invalid('Last-Event-ID', 'This session has no such message.')
 }
 
 async function* events(

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { type Catalogue, catalogueRoutes } from '../../http/catalogue.ts'
-import { type Problem, problem } from '../../http/errors.ts'
+import { invalid, type Problem } from '../../http/errors.ts'
 import { merge } from '../../http/merge.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { DEFAULT_SETTINGS } from '../profile.ts'
@@ -35,5 +35,4 @@ export const copilotTemplateRoutes = (): Route[] => catalogueRoutes(catalogue)
 
 /** The template that a new profile is made from. */
 export const templateOf = (id: string): CopilotTemplate | Problem =>
-  COPILOT_TEMPLATES.find(template => template.id === id) ??
-  problem('parameter_invalid', `No such copilot template: ${id}`, { param: 'template_id' })
+  COPILOT_TEMPLATES.find(template => template.id === id) ?? invalid('template_id', `No such copilot template: ${id}`)

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { type Catalogue, catalogueRoutes } from '../../http/catalogue.ts'
-import { type Problem, problem } from '../../http/errors.ts'
+import { invalid, type Problem } from '../../http/errors.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { emptyGraph, flowKind, graphSchema, mergeGraph } from '../engine/graph.ts'
 import { afterHours } from './after-hours.ts'
@@ -55,5 +55,4 @@ export const flowTemplateRoutes = (): Route[] => catalogueRoutes(catalogue)
 
 /** The template that a new flow is made from. */
 export const templateOf = (id: string): FlowTemplate | Problem =>
-  FLOW_TEMPLATES.find(template => template.id === id) ??
-  problem('parameter_invalid', `No such flow template: ${id}`, { param: 'template_id' })
+  FLOW_TEMPLATES.find(template => template.id === id) ?? invalid('template_id', `No such flow template: ${id}`)

@@ -7,7 +7,7 @@ import { type Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import multipart, { type MultipartFile } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type Problem, problem } from '../errors.ts'
+import { invalid, type Problem, problem } from '../errors.ts'
 import type { Spooled, Upload } from '../route.ts'
 
 const MAX_FIELDS = 20
@@ -150,7 +150,7 @@ const multipartProblem = (
   upload: Upload,
 ): Problem => {
   if (code === 'FST_REQ_FILE_TOO_LARGE') return tooLarge(upload)
-  if (param !== undefined) return problem('parameter_invalid', `${message}.`, { param })
+  if (param !== undefined) return invalid(param, `${message}.`)
   return problem('parameter_invalid', `The multipart body cannot be read: ${message}.`)
 }
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { type Problem, problem } from '../../http/errors.ts'
+import { invalid, type Problem } from '../../http/errors.ts'
 import { compilePattern, MAX_PROGRAM } from '../../kernel/pattern.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
@@ -47,12 +47,10 @@ export function redactionProblem({ patterns = [] }: Partial<RedactionRules> = {}
   for (const [i, { pattern }] of patterns.entries()) {
     const param = `redaction.patterns[${i}].pattern`
     const compiled = compilePattern(pattern)
-    if (typeof compiled === 'string') {
-      return problem('parameter_invalid', `RE2 does not accept the pattern: ${compiled}.`, { param })
-    }
-    if (compiled.matches('')) return problem('parameter_invalid', 'The pattern matches an empty text.', { param })
+    if (typeof compiled === 'string') return invalid(param, `RE2 does not accept the pattern: ${compiled}.`)
+    if (compiled.matches('')) return invalid(param, 'The pattern matches an empty text.')
     size += compiled.programSize()
-    if (size > MAX_PROGRAM) return problem('parameter_invalid', 'The patterns together are too large.', { param })
+    if (size > MAX_PROGRAM) return invalid(param, 'The patterns together are too large.')
   }
   return null
 }

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { type Problem, problem } from '../../http/errors.ts'
+import { invalid, needed, type Problem } from '../../http/errors.ts'
 import { type Exists, referenceProblem } from '../../http/references.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -74,7 +74,7 @@ async function refusal(
   { criteria = [], automatic_failures = [], reason, user_id }: Sent,
 ): Promise<Problem | null> {
   if (criteria.length + automatic_failures.length > 0 && reason === undefined) {
-    return problem('parameter_missing', 'Missing required parameter: reason.', { param: 'reason' })
+    return needed('reason', 'Missing required parameter: reason.')
   }
   return (
     unknownKey(criteria, criteriaOf(row), 'criteria', 'criterion') ??
@@ -91,7 +91,7 @@ function unknownKey(
 ): Problem | null {
   const i = sent.findIndex(({ key }) => !known.some(one => one.key === key))
   if (i < 0) return null
-  return problem('parameter_invalid', `The evaluation has no ${what} ${sent[i]?.key}.`, { param: `${param}[${i}].key` })
+  return invalid(`${param}[${i}].key`, `The evaluation has no ${what} ${sent[i]?.key}.`)
 }
 
 const scoredByPerson = (
@@ -160,8 +160,7 @@ export function addReview(
     if (refused !== null) return refused
     const others = reviewsOf(row).filter(({ reviewer_user_id }) => reviewer_user_id !== reviewer)
     if (others.length >= MAX_REVIEWS) {
-      const message = `An evaluation has ${MAX_REVIEWS} reviewers at most.`
-      return problem('parameter_invalid', message, { param: 'reviewer_user_id' })
+      return invalid('reviewer_user_id', `An evaluation has ${MAX_REVIEWS} reviewers at most.`)
     }
     const at = deps.now().toISOString()
     const redact = await redactorOf(trx, context)

@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from 'kysely'
 import Type, { type Static } from 'typebox'
 import type { TranscriptSegmentRow } from '../../calls/programs/tables.ts'
 import type { CallRow } from '../../calls/tables.ts'
-import { problem } from '../../http/errors.ts'
+import { invalid } from '../../http/errors.ts'
 import { listOf, listParameters, page, within } from '../../http/list.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
@@ -67,7 +67,7 @@ export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
     handler: async (context, { query }) => {
       const parts = partsOf(query.query ?? '')
       if (parts.length === 0 && query.query !== undefined) {
-        return problem('parameter_invalid', 'The query has no word to search for.', { param: 'query' })
+        return invalid('query', 'The query has no word to search for.')
       }
       const rows = hits(store.db, context, parts, query)
       const ordering = 'transcript_segments.id'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { conflict, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, type Problem, problem } from '../../http/errors.ts'
 import { type Exists, referenceProblem } from '../../http/references.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
@@ -146,8 +146,7 @@ async function refusal(
   if (typeof disposition === 'string') {
     const { dispositions } = await qualityOfTenant(trx, context)
     if (!dispositions.some(({ key }) => key === disposition)) {
-      const message = `The organisation has no disposition ${disposition}.`
-      return problem('parameter_invalid', message, { param: 'disposition' })
+      return invalid('disposition', `The organisation has no disposition ${disposition}.`)
     }
   }
   return referenceProblem(trx, context, [{ param: 'user_id', id: userId, kind: 'user', exists: userExists }])

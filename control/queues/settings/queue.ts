@@ -1,6 +1,6 @@
 import { NO_AUDIO_DEFAULTS } from '../../calls/sound/audio-schema.ts'
 import { NO_CAPTURE } from '../../capture-settings/settings.ts'
-import { type Problem, problem } from '../../http/errors.ts'
+import { invalid, needed, type Problem } from '../../http/errors.ts'
 import type { QueueSettings } from './schema.ts'
 
 export const DEFAULT_SETTINGS: QueueSettings = {
@@ -57,8 +57,7 @@ const CALLBACKS_NEED = { agent: 'agent_id', assistant: 'assistant_id', agent_que
 /** Why these settings cannot work together, or null. */
 export function settingsProblem({ overflow, hold, wait_keys, callbacks }: QueueSettings): Problem | null {
   const absent = (value: string | null): boolean => value === null || value === ''
-  const need = (param: string, because: string): Problem =>
-    problem('parameter_missing', `${because} needs ${param}.`, { param })
+  const need = (param: string, because: string): Problem => needed(param, `${because} needs ${param}.`)
   const aim = OVERFLOW_NEEDS[overflow.action]
   if (aim !== null && absent(overflow[aim])) return need(`overflow.${aim}`, `The overflow action ${overflow.action}`)
   if (hold.audio === 'asset' && hold.audio_asset_id === null) return need('hold.audio_asset_id', 'Hold audio asset')
@@ -67,7 +66,7 @@ export function settingsProblem({ overflow, hold, wait_keys, callbacks }: QueueS
     return need(`callbacks.${returner}`, `The callback route ${callbacks.route}`)
   }
   if (wait_keys.voicemail !== '' && wait_keys.voicemail === wait_keys.callback) {
-    return problem('parameter_invalid', 'One key cannot have two meanings.', { param: 'wait_keys.callback' })
+    return invalid('wait_keys.callback', 'One key cannot have two meanings.')
   }
   return null
 }

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { StreamsProblem } from '../../capture-settings/streams-problem.ts'
 import type { Context } from '../../http/context.ts'
-import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listQuery, page } from '../../http/list.ts'
 import { merge } from '../../http/merge.ts'
 import { type Plain, plainRoutes } from '../../http/plain-resource.ts'
@@ -128,7 +128,7 @@ async function refusal(
   if (refused !== null) return refused
   const all = new Map((await allQueues(trx, context)).map(row => [row.id, settingsOf(row)]))
   if (!overflowsIntoItself(id, all.set(id, settings))) return null
-  return problem('parameter_invalid', 'Calls would overflow back into this queue.', { param: 'overflow.queue_id' })
+  return invalid('overflow.queue_id', 'Calls would overflow back into this queue.')
 }
 
 function references({ exists }: QueueDeps, settings: QueueSettings) {

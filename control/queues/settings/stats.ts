@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { invalid, isProblem, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { EVENT_STREAM } from '../../http/wire/event-stream.ts'
@@ -110,9 +110,7 @@ async function periodOf(
   const at = DateTime.fromJSDate(now())
   const begin =
     from === undefined ? at.setZone(await timezoneOf(store.db, context)).startOf('day') : DateTime.fromISO(from)
-  if (begin < at.minus({ days: MAX_DAYS })) {
-    return problem('parameter_invalid', `from is more than ${MAX_DAYS} days ago.`, { param: 'from' })
-  }
+  if (begin < at.minus({ days: MAX_DAYS })) return invalid('from', `from is more than ${MAX_DAYS} days ago.`)
   return { from: begin.toJSDate().toISOString(), serviceS }
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from '../../http/context.ts'
-import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, missing, type Problem } from '../../http/errors.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueueFor, type OutboxEvent } from '../../kernel/events/outbox.ts'
@@ -47,8 +47,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
           if ('problem' in endpoint) return endpoint
           const events = await eventsToReplay(trx, context, endpoint, { ...body, ...times })
           if (events.length > MAX_REPLAYED) {
-            const message = `More than ${MAX_REPLAYED} events: replay a shorter range of time.`
-            return problem('parameter_invalid', message, { param: 'since' })
+            return invalid('since', `More than ${MAX_REPLAYED} events: replay a shorter range of time.`)
           }
           await enqueueFor(trx, context, endpoint.id, events, deps.now().toISOString())
           const { livemode } = context
@@ -85,9 +84,7 @@ async function deliverable(trx: Trx, tenant: Tenant, id: string): Promise<Webhoo
 function readTimes(body: ReplayBody, now: Date): { since: string; until: string } | Problem {
   const since = new Date(body.since).toISOString()
   const until = body.until === undefined ? null : new Date(body.until).toISOString()
-  if (until !== null && until <= since) {
-    return problem('parameter_invalid', 'until must be later than since.', { param: 'until' })
-  }
+  if (until !== null && until <= since) return invalid('until', 'until must be later than since.')
   return { since, until: until ?? new Date(now.getTime() + 1).toISOString() }
 }
 

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { conflict, invalid, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { mergedMetadata } from '../../http/metadata.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { operations, type Route } from '../../http/route.ts'
@@ -157,7 +157,7 @@ function statusColumns(row: WebhookEndpointRow, status: WebhookEndpointRow['stat
 
 async function bodyProblem(deps: WebhookEndpointDeps, body: ChangeBody): Promise<Problem | null> {
   if (body.event_types?.includes('*') && body.event_types.length > 1) {
-    return problem('parameter_invalid', 'event_types must not have * together with others.', { param: 'event_types' })
+    return invalid('event_types', 'event_types must not have * together with others.')
   }
   if (body.api_version !== undefined && !VERSIONS.includes(body.api_version)) {
     return problem('unknown_version', `There is no version ${body.api_version}.`, { param: 'api_version' })
