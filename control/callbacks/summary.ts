@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { assistantSettings } from '../assistants/assistant-settings.ts'
 import type { JobHandler } from '../kernel/jobs/runner.ts'
+import { input } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { isModelFailure } from '../models/model.ts'
@@ -23,10 +24,9 @@ const MAX_SUMMARY = 1000
 const INSTRUCTIONS =
   'A caller has asked to be called back. Say for who calls back what the caller wants, from what was said and nothing else.'
 
-const summarySchema = Type.Object(
-  { summary: Type.String({ description: 'What the caller wants, in two sentences at most.' }) },
-  { additionalProperties: false },
-)
+const summarySchema = input({
+  summary: Type.String({ description: 'What the caller wants, in two sentences at most.' }),
+})
 
 /**
  * Writes the summary of a callback from the call that requested it, by a model. Without a model, or if it fails finally, the summary is the

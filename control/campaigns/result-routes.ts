@@ -1,27 +1,23 @@
 import Type from 'typebox'
 import { missing } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
+import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { paged } from '../kernel/paged.ts'
-import type { Db, Store } from '../kernel/store/store.ts'
+import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { attemptListQuery, attemptSchema, toAttempt } from './contact-schema.ts'
 import { campaignStats, statsSchema } from './stats.ts'
 
 const api = operations('Campaigns', 'campaigns')
 
-export interface ResultDeps {
-  store: Store
-  now: () => Date
-}
-
 const CSV = 'text/csv; charset=utf-8'
 /** Rows that an export reads per query. */
 const PAGE = 500
 
 /** Routes of the results of a campaign's calls. */
-export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
+export function campaignResultRoutes({ store, now }: NounParts): Route[] {
   const isThere = async (tenant: Tenant, id: string) =>
     (await forTenant(store.db, tenant).find('campaigns', id)) !== undefined
   return [

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { input, nullable } from '../kernel/schema.ts'
 import { ask } from '../models/ask.ts'
 import { type ChatModel, isModelFailure, type ModelFailure, type ModelLine } from '../models/model.ts'
 import type { Judgement, JudgeRequest } from './engine/model.ts'
@@ -6,10 +7,9 @@ import type { Judgement, JudgeRequest } from './engine/model.ts'
 /** Limited, because a caller waits for it [ms]. */
 const TIMEOUT_MS = 10_000
 
-const judgementSchema = Type.Object(
-  { intent: Type.Union([Type.Integer({ description: 'The number of the intent.' }), Type.Null()]) },
-  { additionalProperties: false },
-)
+const judgementSchema = input({
+  intent: nullable(Type.Integer({ description: 'The number of the intent.' })),
+})
 
 /** Asks a model which of a flow's intents a caller's line expresses. */
 export async function judgedBy(

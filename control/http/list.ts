@@ -1,7 +1,7 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import Type, { type Static, type TSchema } from 'typebox'
 import { type IdKind, idAt } from '../kernel/ids.ts'
-import { partialInput, timestamp } from '../kernel/schema.ts'
+import { nullable, partialInput, timestamp } from '../kernel/schema.ts'
 import { type Place, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
@@ -59,7 +59,7 @@ export const listOf = <T extends TSchema>(item: T) =>
     object: Type.Literal('list'),
     data: Type.Array(item),
     has_more: Type.Boolean(),
-    next_cursor: Type.Union([Type.String(), Type.Null()]),
+    next_cursor: nullable(Type.String()),
     url: Type.String(),
   })
 

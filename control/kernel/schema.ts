@@ -29,7 +29,7 @@ export const metadataChange = pairs<string | null>(
   ' Merged with the stored ones; null removes one.',
 )
 
-/** An input object: an unknown parameter is refused. */
+/** An object of a request or of a model's answer: an unknown field is refused. */
 export const input = <T extends Type.TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
 

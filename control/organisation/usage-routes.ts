@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
 import { invalid, isProblem, type Problem } from '../http/errors.ts'
+import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -10,11 +11,6 @@ import { type Amounts, measureUsage } from '../usage/usage.ts'
 import { modelUsage } from './model-usage.ts'
 
 const api = operations('Organisation', 'organisation')
-
-export interface UsageDeps {
-  store: Store
-  now: () => Date
-}
 
 /** Maximum number of days or months in one answer. */
 const MAX_ENTRIES = 366
@@ -86,7 +82,7 @@ export const usageQuery = input({
   granularity: Type.Optional(oneOf(['day', 'month'], { default: 'day' })),
 })
 
-export function usageRoutes(deps: UsageDeps): Route[] {
+export function usageRoutes(deps: NounParts): Route[] {
   return [
     api.get({
       path: '/usage',
@@ -102,7 +98,7 @@ export function usageRoutes(deps: UsageDeps): Route[] {
 
 /** An organisation's usage in one mode. */
 export async function usageOf(
-  { store, now }: UsageDeps,
+  { store, now }: NounParts,
   tenant: Tenant,
   asked: Static<typeof usageQuery>,
 ): Promise<Usage | Problem> {

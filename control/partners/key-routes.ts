@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, pageOf } from '../http/list.ts'
+import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
@@ -11,7 +12,6 @@ import { newSecret } from '../kernel/secrets.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { apiKeySchema, apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
-import type { PartnerDeps } from './routes.ts'
 
 const api = operations('Partners', 'partners')
 
@@ -24,7 +24,7 @@ const newKey = input({
 const keyParams = Type.Object({ ...idParams.properties, key_id: idParams.properties.id })
 
 /** Routes of the API keys of a partner's organisations, in the mode of the partner's key. */
-export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
+export function partnerKeyRoutes({ store, now }: NounParts): Route[] {
   return [
     api.post({
       path: PATH,

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem } from '../http/errors.ts'
+import type { NounParts } from '../http/noun.ts'
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { forgetWith } from '../http/wire/known-keys.ts'
@@ -9,7 +10,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { idParams } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
-import type { Store, Trx } from '../kernel/store/store.ts'
+import type { Trx } from '../kernel/store/store.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
@@ -25,15 +26,10 @@ import { changeBody, createBody } from './schema.ts'
 
 const api = operations('Partners', 'partners')
 
-export interface PartnerDeps {
-  store: Store
-  now: () => Date
-}
-
 const PATH = '/partner/organisations'
 
 /** Routes of the organisations that a partner has created and manages. */
-export function partnerRoutes(deps: PartnerDeps): Route[] {
+export function partnerRoutes(deps: NounParts): Route[] {
   const plain: Plain<'partner_organisations', typeof partnerOrganisationSchema> = {
     store: deps.store,
     table: 'partner_organisations',
@@ -97,7 +93,7 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
 }
 
 async function create(
-  { now }: PartnerDeps,
+  { now }: NounParts,
   context: Context,
   { name, limits }: Static<typeof createBody>,
 ): Promise<PartnerOrganisation | Problem> {
@@ -127,7 +123,7 @@ async function create(
 }
 
 const change = (
-  { store, now }: PartnerDeps,
+  { store, now }: NounParts,
   context: Context,
   id: string,
   { name, limits }: Static<typeof changeBody>,
@@ -144,7 +140,7 @@ const change = (
   })
 
 const suspend = (
-  { store, now }: PartnerDeps,
+  { store, now }: NounParts,
   context: Context,
   id: string,
   isOn: boolean,
@@ -164,7 +160,7 @@ const suspend = (
     return tell(trx, context, isOn ? 'suspended' : 'resumed', { ...row, ...changed }, changed.updated)
   })
 
-const handOver = ({ store, now }: PartnerDeps, context: Context, id: string) =>
+const handOver = ({ store, now }: NounParts, context: Context, id: string) =>
   context.withRow('partner_organisations', 'partner_organisation', id, async (trx, row) => {
     if (row.suspended === 1) return conflict('suspended', 'The organisation is suspended: resume it first.')
     const client = { organisationId: id, livemode: context.livemode }

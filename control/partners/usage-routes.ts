@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { invalid, type Problem } from '../http/errors.ts'
+import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, timestamp } from '../kernel/schema.ts'
 import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
 import { METERS, type Meter } from '../usage/tables.ts'
 import { clientOf } from './key-routes.ts'
-import type { PartnerDeps } from './routes.ts'
 
 const api = operations('Partners', 'partners')
 
@@ -33,7 +33,7 @@ const range = input({
 })
 
 /** Routes of the usage of a partner's organisations: of one by day, or of all together. */
-export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
+export const partnerUsageRoutes = (deps: NounParts): Route[] => [
   api.get({
     path: '/partner/organisations/:id/usage',
     id: 'getPartnerOrganisationUsage',
@@ -57,7 +57,7 @@ export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
 ]
 
 async function rollUp(
-  { store: { db }, now }: PartnerDeps,
+  { store: { db }, now }: NounParts,
   { organisationId, livemode }: Context,
   asked: Static<typeof range>,
 ): Promise<Static<typeof rolledUp> | Problem> {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import PDFDocument from 'pdfkit'
-import type { Period } from './period.ts'
+import type { Period } from '../quality/period.ts'
 
 /** Maximum number of rows, since nobody reads more on paper. It also bounds the document in memory. */
 const MAX_ROWS = 500

@@ -1,13 +1,7 @@
 import { Cron } from 'croner'
 import { DateTime } from 'luxon'
+import type { Period } from '../quality/period.ts'
 import type { ReportRow } from './tables.ts'
-
-export interface Period {
-  /** ISO-8601 UTC. */
-  from: string
-  /** End, exclusive. */
-  to: string
-}
 
 /**
  * The last whole day, week (from Monday) or month before `now` in the time zone. A day begins at 01:00 where daylight saving time skips

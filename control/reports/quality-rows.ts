@@ -4,8 +4,8 @@ import { criteriaOf, failuresOf } from '../quality/evaluation/schema.ts'
 import type { CallFigures } from '../quality/figures-row.ts'
 import { gatherInsights } from '../quality/insights/insights.ts'
 import type { Measures } from '../quality/insights/schema.ts'
+import type { Period } from '../quality/period.ts'
 import { correctionOf, summaryOf } from '../quality/summary/schema.ts'
-import type { Period } from './period.ts'
 import type { ReportTable } from './report-table.ts'
 
 const shown = (value: string | number | null | undefined): string => (value == null ? '' : String(value))

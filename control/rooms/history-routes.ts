@@ -2,22 +2,17 @@ import { NO_NOTES, notesOf } from '../calls/session-state.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { type List, type ListQuery, listOf, listQuery, page } from '../http/list.ts'
+import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
-import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { participantCounts } from './conference-session.ts'
 import { type ConferenceSession, conferenceSessionSchema, toSession } from './session-schema.ts'
 
 const api = operations('Conference rooms', 'conference')
 
-export interface RoomHistoryDeps {
-  store: Store
-  now: () => Date
-}
-
 const MAX_SESSIONS = 100
 
-export function roomHistoryRoutes(deps: RoomHistoryDeps): Route[] {
+export function roomHistoryRoutes(deps: NounParts): Route[] {
   return [
     api.get({
       path: '/conference_rooms/:id/history',
@@ -32,7 +27,7 @@ export function roomHistoryRoutes(deps: RoomHistoryDeps): Route[] {
 }
 
 async function listSessions(
-  { store, now }: RoomHistoryDeps,
+  { store, now }: NounParts,
   context: Context,
   roomId: string,
   query: ListQuery,

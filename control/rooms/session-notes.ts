@@ -7,6 +7,7 @@ import type { CallRow } from '../calls/tables.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
 import type { JobHandler } from '../kernel/jobs/runner.ts'
+import { input } from '../kernel/schema.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
@@ -34,14 +35,11 @@ const INSTRUCTIONS =
   'You take notes of meetings. Write notes of this one: only what was said; leave a list empty when there was nothing.'
 
 const items = (description: string) => Type.Array(Type.String(), { description })
-const notesSchema = Type.Object(
-  {
-    summary: Type.String({ description: 'What the meeting was about and what came of it, in a few sentences.' }),
-    decisions: items('What was decided.'),
-    action_items: items('Who does what, by when.'),
-  },
-  { additionalProperties: false },
-)
+const notesSchema = input({
+  summary: Type.String({ description: 'What the meeting was about and what came of it, in a few sentences.' }),
+  decisions: items('What was decided.'),
+  action_items: items('Who does what, by when.'),
+})
 
 /** Runs in the transaction that completes a transcript (`store.within`). */
 export const onTranscriptTold = only(

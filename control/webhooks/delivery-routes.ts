@@ -2,21 +2,16 @@ import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
+import type { NounParts } from '../http/noun.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
-import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from './delivery-schema.ts'
 
 const api = operations('Webhooks', 'webhooks')
 
-interface DeliveryDeps {
-  store: Store
-  now: () => Date
-}
-
-export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
+export function webhookDeliveryRoutes(deps: NounParts): Route[] {
   const { store } = deps
   const plain: Plain<'webhook_deliveries', typeof webhookDeliverySchema> = {
     store,
@@ -61,7 +56,7 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
   ]
 }
 
-const retry = ({ now }: DeliveryDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
+const retry = ({ now }: NounParts, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
   context.transaction(async (trx): Promise<WebhookDelivery | Problem> => {
     const scoped = forTenant(trx, context)
     const row = await scoped.find('webhook_deliveries', id)

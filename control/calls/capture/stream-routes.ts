@@ -4,7 +4,7 @@ import { type StreamInput, streamInput } from '../../capture-settings/stream-inp
 import { MAX_TRACKS, streamUrlProblem, tooManyTracks, tracksOf } from '../../capture-settings/streams-problem.ts'
 import type { Context } from '../../http/context.ts'
 import { conflict, invalid, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
-import { listOf, listParameters, page } from '../../http/list.ts'
+import { listOf, listQuery, page } from '../../http/list.ts'
 import { operations, type Route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
 import type { Store } from '../../kernel/store/store.ts'
@@ -55,7 +55,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       path: '/calls/:id/streams',
       id: 'listStreams',
       summary: "List a call's media streams",
-      query: Type.Object(listParameters, { additionalProperties: false }),
+      query: listQuery,
       reply: listOf(mediaStreamSchema),
       handler: async (context, { params, query }) => {
         const call = await forTenant(store.db, context).find('calls', params.id)

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { input } from '../../kernel/schema.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import { ask } from '../../models/ask.ts'
 import type { Models } from '../../models/choice.ts'
@@ -19,13 +20,10 @@ export interface ModelParts {
 
 const ASK_MS = 4000
 
-const schema = Type.Object(
-  {
-    answer: Type.String({ maxLength: 1500 }),
-    passages: Type.Array(Type.Integer(), { maxItems: 10, description: 'Numbers of the passages that say it.' }),
-  },
-  { additionalProperties: false },
-)
+const schema = input({
+  answer: Type.String({ maxLength: 1500 }),
+  passages: Type.Array(Type.Integer(), { maxItems: 10, description: 'Numbers of the passages that say it.' }),
+})
 
 const RULES = `You answer a question of a human call agent, so that he can say it to his customer.
 Use the passages and nothing else, and none of the "forbidden" phrases; name those that say it. When they do not answer the question, "answer" is empty.

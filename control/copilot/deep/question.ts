@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { input } from '../../kernel/schema.ts'
 import type { Question } from '../../models/ask.ts'
 import { itemSlot, keyOf, kindOf, valueOfSlot } from '../fast/slots.ts'
 import type { CopilotState } from '../fast/state.ts'
@@ -8,20 +9,11 @@ import type { ProfileSettings } from '../schema.ts'
 const MAX_LINES = 40
 const text = (maxLength: number) => Type.String({ maxLength })
 
-export const judgementSchema = Type.Object(
-  {
-    items: Type.Array(
-      Type.Object({ key: text(200), done: Type.Boolean(), quote: text(500) }, { additionalProperties: false }),
-      { maxItems: 50 },
-    ),
-    fields: Type.Array(
-      Type.Object({ key: text(64), value: text(500), quote: text(500) }, { additionalProperties: false }),
-      { maxItems: 50 },
-    ),
-    objection: Type.Object({ key: text(64), answer: text(1500) }, { additionalProperties: false }),
-  },
-  { additionalProperties: false },
-)
+export const judgementSchema = input({
+  items: Type.Array(input({ key: text(200), done: Type.Boolean(), quote: text(500) }), { maxItems: 50 }),
+  fields: Type.Array(input({ key: text(64), value: text(500), quote: text(500) }), { maxItems: 50 }),
+  objection: input({ key: text(64), answer: text(1500) }),
+})
 export type Judgement = Static<typeof judgementSchema>
 
 export interface Line {

@@ -1,7 +1,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import Fastify, { type FastifySchema } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { input } from '../../kernel/schema.ts'
+import { input, nullable } from '../../kernel/schema.ts'
 import { VERSIONS } from '../../kernel/versions/current.ts'
 import { OPERATIONS } from '../answer.ts'
 import { ERRORS } from '../errors.ts'
@@ -16,7 +16,7 @@ const errorSchema = Type.Object({
       type: Type.String({ enum: [...new Set(Object.values(ERRORS).map(error => error.type))] }),
       code: Type.String({ description: Object.keys(ERRORS).join(', ') }),
       message: Type.String(),
-      param: Type.Union([Type.String(), Type.Null()]),
+      param: nullable(Type.String()),
       doc_url: Type.String(),
       request_id: Type.String(),
       details: Type.Optional(Type.Object({}, { additionalProperties: true })),

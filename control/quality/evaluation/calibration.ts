@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { isProblem } from '../../http/errors.ts'
 import { operations, type Route } from '../../http/route.ts'
-import { nullable } from '../../kernel/schema.ts'
+import { input, nullable } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { inPeriod, periodFields, periodOf } from '../period.ts'
@@ -49,7 +49,7 @@ export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date
     summary: 'Retrieve the agreement of reviewers and the machine',
     description:
       'For evaluations with reviews (`POST /qa_evaluations/{id}/reviews`) of calls made in the period. Scores agree if they are in the same band: not applicable, below 50, below 80, from 80.',
-    query: Type.Object(periodFields, { additionalProperties: false }),
+    query: input(periodFields),
     reply: calibrationSchema,
     handler: async (context, { query }) => {
       const period = periodOf(query, now())

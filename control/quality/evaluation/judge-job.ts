@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { JobHandler } from '../../kernel/jobs/runner.ts'
+import { input } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { type AskOptions, ask } from '../../models/ask.ts'
@@ -29,23 +30,17 @@ const BACKOFF_MS = 15_000
 const TIMEOUT_MS = 90_000
 const MAX_REASON = 1000
 
-const judgement = Type.Object(
-  {
-    criteria: Type.Array(
-      Type.Object(
-        {
-          key: Type.String(),
-          applicable: Type.Boolean({ description: 'False: the call gave no occasion for it.' }),
-          score: Type.Number({ description: '0: not at all, to 100: fully.' }),
-          reason: Type.String({ description: 'One sentence.' }),
-          lines: Type.Array(Type.Integer(), { description: 'Numbers of the lines that show it.' }),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  },
-  { additionalProperties: false },
-)
+const judgement = input({
+  criteria: Type.Array(
+    input({
+      key: Type.String(),
+      applicable: Type.Boolean({ description: 'False: the call gave no occasion for it.' }),
+      score: Type.Number({ description: '0: not at all, to 100: fully.' }),
+      reason: Type.String({ description: 'One sentence.' }),
+      lines: Type.Array(Type.Integer(), { description: 'Numbers of the lines that show it.' }),
+    }),
+  ),
+})
 
 /** Asks a model to score what words do not decide. If all attempts fail, that is left to a person. */
 export const judgeHandler = ({ store, now, models, meter }: JudgeDeps): JobHandler<JudgeJob> => ({

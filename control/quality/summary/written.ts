@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { input, nullable } from '../../kernel/schema.ts'
 import { type AskOptions, ask } from '../../models/ask.ts'
 import { type ChatModel, isModelFailure, type ModelFailure } from '../../models/model.ts'
 import type { Disposition } from '../../organisation/quality.ts'
@@ -11,21 +12,18 @@ import { MAX_TEXT, type SummaryContent } from './schema.ts'
 const TIMEOUT_MS = 90_000
 const MAX_ITEMS = 10
 
-const nullableText = (description: string) => Type.Union([Type.String({ description }), Type.Null()])
-const written = Type.Object(
-  {
-    reason: nullableText('Why the customer called, in one sentence.'),
-    outcome: nullableText('What came of it, in one sentence.'),
-    next_steps: Type.Array(Type.String(), { description: 'Who does what, by when.' }),
-    topics: Type.Array(Type.String(), { description: 'What it was about: one to three words each, in lower case.' }),
-    fields: Type.Array(Type.Object({ key: Type.String(), value: Type.String() }, { additionalProperties: false }), {
-      description: 'Details that the customer has given.',
-    }),
-    disposition: Type.Union([Type.String(), Type.Null()], { description: 'The key of how it ended.' }),
-    lines: Type.Array(Type.Integer(), { description: 'Numbers of the lines that this is taken from.' }),
-  },
-  { additionalProperties: false },
-)
+const nullableText = (description: string) => nullable(Type.String({ description }))
+const written = input({
+  reason: nullableText('Why the customer called, in one sentence.'),
+  outcome: nullableText('What came of it, in one sentence.'),
+  next_steps: Type.Array(Type.String(), { description: 'Who does what, by when.' }),
+  topics: Type.Array(Type.String(), { description: 'What it was about: one to three words each, in lower case.' }),
+  fields: Type.Array(input({ key: Type.String(), value: Type.String() }), {
+    description: 'Details that the customer has given.',
+  }),
+  disposition: Type.Union([Type.String(), Type.Null()], { description: 'The key of how it ended.' }),
+  lines: Type.Array(Type.Integer(), { description: 'Numbers of the lines that this is taken from.' }),
+})
 
 /** A summary by a model. Anything beyond the request is dropped: unknown keys, lines that do not exist. */
 export async function writtenSummary(

@@ -52,7 +52,7 @@ const asked = {
   from: Type.Optional(timestamp(`At most ${MAX_DAYS} days ago. Default: midnight in the organisation's time zone.`)),
   service_level_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600, default: DEFAULT_SERVICE_S })),
 }
-const oneQuery = Type.Object(asked, { additionalProperties: false })
+const oneQuery = input(asked)
 const allQuery = input({ ...listParameters, ...asked })
 
 export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {

@@ -1,9 +1,10 @@
 import type { Context } from '../../http/context.ts'
 import { conflict, invalid, missing, type Problem } from '../../http/errors.ts'
+import type { NounParts } from '../../http/noun.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueueFor, type OutboxEvent } from '../../kernel/events/outbox.ts'
-import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '../delivery-schema.ts'
 import { toWebhookEndpoint } from '../endpoint-schema.ts'
@@ -14,12 +15,7 @@ const api = operations('Webhooks', 'webhooks')
 
 const MAX_REPLAYED = 10_000
 
-interface DeliverDeps {
-  store: Store
-  now: () => Date
-}
-
-export function deliveryRoutes(deps: DeliverDeps): Route[] {
+export function deliveryRoutes(deps: NounParts): Route[] {
   return [
     api.post({
       path: '/webhook_endpoints/:id/ping',
@@ -58,7 +54,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
   ]
 }
 
-const ping = ({ now }: DeliverDeps, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
+const ping = ({ now }: NounParts, context: Context, id: string): Promise<WebhookDelivery | Problem> =>
   context.transaction(async (trx): Promise<WebhookDelivery | Problem> => {
     const endpoint = await deliverable(trx, context, id)
     if ('problem' in endpoint) return endpoint
