@@ -77,12 +77,11 @@ export async function applyToLeg(
   figures: LegEnd['others'] = [],
 ): Promise<LegRows> {
   const tenant = tenantOf(rows.call)
-  const scoped = forTenant(trx, tenant)
   const isAnswer = decision.call.answered_at != null && rows.call.started_ms === null
   const changed = isAnswer ? Object.assign(startOf(trx), decision.call) : decision.call
   const call = { ...rows.call, ...changed }
   const participant = { ...rows.participant, ...decision.participant }
-  if (Object.keys(changed).length > 0) await scoped.change('calls', call.id, changed)
+  if (Object.keys(changed).length > 0) await forTenant(trx, tenant).change('calls', call.id, changed)
   if (changed.answered_at != null) await countAnswer(trx, tenant, call)
   if (changed.ended_at != null) await countEnd(trx, tenant, call)
   if (Object.keys(decision.participant).length > 0) await writeLeg(trx, tenant, participant.id, decision.participant)

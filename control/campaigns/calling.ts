@@ -179,8 +179,7 @@ export async function callContact(
   )
   if (program !== null) await insertProgram(trx, tenant, { callId, legId }, program, at)
   const number = contact.attempts + 1
-  const scoped = forTenant(trx, tenant)
-  await scoped.insert('campaign_attempts', {
+  await forTenant(trx, tenant).insert('campaign_attempts', {
     id: newId('campaign_attempt'),
     campaign_id: campaign.id,
     contact_id: contact.id,

@@ -36,9 +36,8 @@ export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: stri
     return { key: standingOf({ phone, purpose }), row: { phone, purpose, given_at, expires_at, text, url } }
   },
   async write(trx, rows, { tenant, importId, at }) {
-    const scoped = forTenant(trx, tenant)
     const standings = rows.map(standingOf)
-    const expired = scoped.update('consents').set({ standing: null, replaced_at: at, updated: at })
+    const expired = forTenant(trx, tenant).update('consents').set({ standing: null, replaced_at: at, updated: at })
     await expired.where('standing', 'in', standings).where('expires_at', '<=', at).execute()
     const values = rows.map(({ text, url, ...given }) =>
       newConsent(

@@ -34,12 +34,11 @@ interface Move {
 
 function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Promise<FlowObject | Problem> {
   return context.withRow('flows', 'flow', id, async (trx, row) => {
-    const flows = forTenant(trx, context)
     const refused = await move.refusal(trx, row)
     if (refused !== null) return refused
     const at = deps.now().toISOString()
     const change = { status: move.status(row), updated: at }
-    await flows.change('flows', id, change)
+    await forTenant(trx, context).change('flows', id, change)
     const object = await shown(deps, trx, context, { ...row, ...change })
     const previousAttributes = { status: row.status }
     await appendEvent(trx, context, { type: move.type, at, object, previousAttributes, request: context })

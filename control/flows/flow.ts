@@ -235,7 +235,6 @@ export async function duplicateFlow(
   body: Static<typeof duplicateBody>,
 ): Promise<FlowObject | Problem> {
   return context.withRow('flows', 'flow', id, async (trx, original) => {
-    const flows = forTenant(trx, context)
     const { description, kind, template_id } = original
     const row = newRow(deps, context, {
       capture: original.capture,
@@ -245,7 +244,7 @@ export async function duplicateFlow(
       kind,
       draft: graphOf(original),
     })
-    await flows.insert('flows', row)
+    await forTenant(trx, context).insert('flows', row)
     return toFlow(row, null)
   })
 }

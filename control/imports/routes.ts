@@ -104,12 +104,11 @@ async function* reportOf(pieces: Readable): AsyncGenerator<Buffer> {
 
 const cancelImport = ({ now }: ImportDeps, context: Context, id: string): Promise<Import | Problem> =>
   context.withRow('imports', 'import', id, async (trx, row) => {
-    const scoped = forTenant(trx, context)
     if (row.status !== 'pending' && row.status !== 'running')
       return conflict('import_over', `The import is ${row.status}.`)
     const at = now().toISOString()
     const change = { status: 'cancelled' as const, finished_at: at, updated: at }
-    await scoped.change('imports', id, change)
+    await forTenant(trx, context).change('imports', id, change)
     await cancel(trx, 'import.run', id)
     await removePieces(trx, id, 'source')
     const object = toImport({ ...row, ...change })

@@ -146,7 +146,6 @@ const suspend = (
   isOn: boolean,
 ): Promise<PartnerOrganisation | Problem> =>
   context.withRow('partner_organisations', 'partner_organisation', id, async (trx, row) => {
-    const scoped = forTenant(trx, context)
     if ((row.suspended === 1) === isOn) {
       return conflict(
         isOn ? 'suspended' : 'not_suspended',
@@ -154,7 +153,7 @@ const suspend = (
       )
     }
     const changed = { suspended: isOn ? 1 : 0, updated: now().toISOString() }
-    await scoped.change('partner_organisations', id, changed)
+    await forTenant(trx, context).change('partner_organisations', id, changed)
     forgetWith(trx, store, id)
     if (isOn) await endStreamsOfAll(trx, id)
     return tell(trx, context, isOn ? 'suspended' : 'resumed', { ...row, ...changed }, changed.updated)

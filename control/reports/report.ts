@@ -121,8 +121,7 @@ export async function runNow(
   const asked = periodOf(body)
   if (isProblem(asked)) return asked
   return context.withRow('reports', 'report', id, async (trx, report) => {
-    const scoped = forTenant(trx, context)
-    const { waiting } = await scoped
+    const { waiting } = await forTenant(trx, context)
       .select('report_runs')
       .select(({ fn }) => fn.countAll<number | string>().as('waiting'))
       .where('report_id', '=', id)

@@ -94,8 +94,7 @@ const create =
     { name, value, description = '', metadata = {} }: Static<typeof createBody>,
   ): Promise<Secret | Problem> =>
     context.transaction(async trx => {
-      const scoped = forTenant(trx, context)
-      const namesake = scoped.select('secrets').select('id').where('name', '=', name)
+      const namesake = forTenant(trx, context).select('secrets').select('id').where('name', '=', name)
       if ((await namesake.executeTakeFirst()) !== undefined) {
         return conflict('name_taken', `A secret named ${name} exists; rotate it, or delete it first.`)
       }
@@ -116,11 +115,10 @@ const change =
   (deps: SecretDeps) =>
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<Secret | Problem> =>
     context.withRow('secrets', 'secret', id, async (trx, row) => {
-      const scoped = forTenant(trx, context)
       const metadata = mergedMetadata(row.metadata, body.metadata)
       if (isProblem(metadata)) return metadata
       const changed = { description: body.description ?? row.description, metadata, updated: deps.now().toISOString() }
-      await scoped.change('secrets', id, changed)
+      await forTenant(trx, context).change('secrets', id, changed)
       return shown(deps, trx, context, { ...row, ...changed })
     })
 
@@ -135,7 +133,6 @@ const rotating = (deps: SecretDeps): Route =>
     reply: secretSchema,
     handler: (context, { params: { id }, body }) =>
       context.withRow('secrets', 'secret', id, async (trx, row) => {
-        const scoped = forTenant(trx, context)
         const at = deps.now().toISOString()
         const changed = {
           value: deps.vault.seal(body.value, id),
@@ -143,7 +140,7 @@ const rotating = (deps: SecretDeps): Route =>
           rotated_at: at,
           updated: at,
         }
-        await scoped.change('secrets', id, changed)
+        await forTenant(trx, context).change('secrets', id, changed)
         const object = await shown(deps, trx, context, { ...row, ...changed })
         await appendEvent(trx, context, { type: 'secret.rotated', at, object, request: context })
         return object

@@ -70,7 +70,6 @@ const change =
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<Site | Problem> => {
     const { name, active, queue_id, origins, ...sent } = body
     return context.withRow('sites', 'site', id, async (trx, row) => {
-      const sites = forTenant(trx, context)
       const refused = await refusal(deps, context, body, trx)
       if (refused !== null) return refused
       const changed = {
@@ -80,7 +79,7 @@ const change =
         ),
         updated: deps.now().toISOString(),
       }
-      await sites.change('sites', id, changed)
+      await forTenant(trx, context).change('sites', id, changed)
       return toSite({ ...row, ...changed }, deps.publicUrl)
     })
   }

@@ -90,11 +90,10 @@ const create =
     return context.transaction(async trx => {
       const refused = await referencesProblem(deps, trx, context, definition)
       if (refused !== null) return refused
-      const scoped = forTenant(trx, context)
       const [id, at] = [newId('tool'), deps.now().toISOString()]
       const about = { id, ...named, kind, version: 1, metadata: JSON.stringify(metadata), created: at, updated: at }
       const row = { ...about, ...columnsOf(definition) }
-      await scoped.insert('tools', row)
+      await forTenant(trx, context).insert('tools', row)
       await keepVersion(trx, context, row)
       const object = toTool({ ...row, ...ownedBy(context) })
       await appendEvent(trx, context, { type: 'tool.created', at, object, request: context })

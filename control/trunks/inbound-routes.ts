@@ -199,7 +199,6 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
 /** Why a route is invalid. The target that it had `before` is not checked again. */
 async function columnsProblem(db: Db, tenant: Tenant, columns: Columns, before: Columns): Promise<Problem | null> {
   const { target: type, target_id: id, match_connection_id: connectionId, answer } = columns
-  const scoped = forTenant(db, tenant)
   if (type in CALL_TARGETS) {
     const exists = CALL_TARGETS[type as keyof typeof CALL_TARGETS]
     if (id === null) return needed('target.id', `A route to a ${type} needs its ID.`)
@@ -212,7 +211,7 @@ async function columnsProblem(db: Db, tenant: Tenant, columns: Columns, before: 
   if (answer !== null && !answersOf(type).includes(answer)) {
     return invalid('answer', `A route to ${type} cannot have ${answer}: ${answersOf(type).join(', ')}.`)
   }
-  if (connectionId !== null && (await scoped.find('connections', connectionId)) === undefined) {
+  if (connectionId !== null && (await forTenant(db, tenant).find('connections', connectionId)) === undefined) {
     return invalid('match.connection_id', `No such connection: ${connectionId}`)
   }
   return null

@@ -99,8 +99,7 @@ async function change(
   changed: Partial<LegRows['call']>,
   step: Step,
 ): Promise<void> {
-  const scoped = forTenant(trx, tenantOf(call))
-  if (Object.keys(changed).length > 0) await scoped.change('calls', call.id, changed)
+  if (Object.keys(changed).length > 0) await forTenant(trx, tenantOf(call)).change('calls', call.id, changed)
   if (changed.answered_at != null) await countAnswer(trx, tenantOf(call), call)
   await writeLeg(trx, tenantOf(call), participant.id, step)
 }

@@ -96,14 +96,13 @@ export class CallFaults {
     await store.transaction(async trx => {
       const leg = await trx.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
       if (leg === undefined) return
-      const scoped = forTenant(trx, tenantOf(leg))
       await writeLeg(trx, tenantOf(leg), legId, { step: 'ended', left_at: at })
       if (leg.ring_id !== null) return
       const call = (await loadLeg(trx, legId))?.call
       if (call === undefined || call.ended_at !== null) return
       const status = call.answered_at === null ? 'failed' : 'completed'
       const change = { status, ended_reason: END.reason, ended_at: at } as const
-      await scoped.change('calls', call.id, change)
+      await forTenant(trx, tenantOf(leg)).change('calls', call.id, change)
       await countEnd(trx, tenantOf(call), { ...call, ...change })
     })
   }

@@ -100,8 +100,7 @@ function sidesOf(legs: readonly ParticipantRow[]): Map<string, Side> {
 }
 
 async function profileOf(db: Db, tenant: Tenant, call: CallRow): Promise<Profile | null> {
-  const scoped = forTenant(db, tenant)
-  const queue = call.queue_id === null ? undefined : await scoped.find('queues', call.queue_id)
+  const queue = call.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', call.queue_id)
   const id = queue === undefined ? null : settingsOf(queue).copilot_profile_id
   return id === null ? null : readProfile(db, tenant, id)
 }

@@ -41,9 +41,8 @@ export async function evaluate(
 ): Promise<QaEvaluationRow | null> {
   const { rubric, whose } = rubricOf(conversation, options.settings)
   if (rubric.length === 0) return null
-  const scoped = forTenant(trx, tenant)
   const { call, profile } = conversation
-  const before = await scoped.findBy('qa_evaluations', { call_id: call.id })
+  const before = await forTenant(trx, tenant).findBy('qa_evaluations', { call_id: call.id })
   const criteria = withPersons(scoreByWords(rubric, conversation), before)
   const dismissed = new Set(
     before === undefined ? [] : failuresOf(before).flatMap(one => (one.dismissed ? [one.key] : [])),

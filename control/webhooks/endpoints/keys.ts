@@ -51,7 +51,6 @@ async function rotate({ vault, now }: KeyDeps, context: Context, id: string, bod
   const at = now()
   const overlapS = body.overlap_s ?? DEFAULT_OVERLAP_S
   return context.withRow('webhook_endpoints', 'webhook_endpoint', id, async (trx, row) => {
-    const scoped = forTenant(trx, context)
     const key = newSigningKey(body.algorithm ?? row.algorithm)
     const kept = overlapS > 0
     const change = {
@@ -64,7 +63,7 @@ async function rotate({ vault, now }: KeyDeps, context: Context, id: string, bod
       previous_expires_at: kept ? new Date(at.getTime() + overlapS * 1000).toISOString() : null,
       updated: at.toISOString(),
     }
-    await scoped.change('webhook_endpoints', id, change)
+    await forTenant(trx, context).change('webhook_endpoints', id, change)
     const secret = key.algorithm === 'hmac' ? key.secret : null
     return { ...toWebhookEndpoint({ ...row, ...change }, at), secret }
   })
