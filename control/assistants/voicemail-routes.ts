@@ -2,8 +2,8 @@ import { basename, join } from 'node:path'
 import Type from 'typebox'
 import { fileOfCallMissing } from '../calls/capture/file-missing.ts'
 import { conflict, missing } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
-import { retrieveRoute } from '../http/plain-resource.ts'
+import { listParameters } from '../http/list.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { recordingAnswer } from '../http/sealed-answer.ts'
 import { input } from '../kernel/schema.ts'
@@ -15,30 +15,20 @@ const api = operations('Recordings', 'recordings')
 
 /** Routes of messages that callers left. */
 export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: string }): Route[] {
+  const plain: Plain<'voicemails', typeof voicemailSchema> = {
+    store,
+    table: 'voicemails',
+    object: 'voicemail',
+    path: '/voicemails',
+    api,
+    reply: voicemailSchema,
+    toObject: toVoicemail,
+  }
   return [
-    api.get({
-      path: '/voicemails',
-      id: 'listVoicemails',
-      summary: 'List voicemails',
+    listRoute(plain, {
       query: input({ ...listParameters, queue_id: Type.Optional(Type.String({ maxLength: 200 })) }),
-      reply: listOf(voicemailSchema),
-      handler: (context, { query }) => {
-        const rows = forTenant(store.db, context).select('voicemails').selectAll()
-        const wanted = query.queue_id === undefined ? rows : rows.where('queue_id', '=', query.queue_id)
-        return page(wanted, query, '/v1/voicemails', toVoicemail)
-      },
     }),
-    retrieveRoute({
-      ...{
-        store,
-        table: 'voicemails',
-        object: 'voicemail',
-        path: '/voicemails',
-        api,
-      },
-      reply: voicemailSchema,
-      toObject: toVoicemail,
-    }),
+    retrieveRoute(plain),
     api.get({
       path: '/voicemails/:id/content',
       id: 'getVoicemailContent',

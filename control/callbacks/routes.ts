@@ -1,9 +1,8 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, type Problem } from '../http/errors.ts'
-import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
-import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { book, type CallbackDeps, referencesProblem } from './booking.ts'
@@ -39,20 +38,7 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       body: createBody,
       handler: (context, { body }) => book(deps, context, body),
     }),
-    api.get({
-      path: '/callbacks',
-      id: 'listCallbacks',
-      summary: 'List callbacks',
-      query: callbackListQuery,
-      reply: listOf(callbackSchema),
-      reads: ['callbacks'],
-      handler: (context, { query }) => {
-        const { status, phone, source, site_id } = query
-        const where = { status, phone, source, site_id }
-        const rows = { db: store.db, tenant: context, table: 'callbacks', where } as const
-        return pageOf(rows, query, '/v1/callbacks', toCallback)
-      },
-    }),
+    listRoute(plain, { query: callbackListQuery, reads: ['callbacks'] }),
     retrieveRoute(plain),
     api.patch({
       ...write,

@@ -1,7 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, type Problem } from '../http/errors.ts'
-import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
@@ -78,6 +77,7 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
     toObject: toCampaign,
   }
   const writing = {
+    list: { query: campaignListQuery },
     createBody,
     create: create(deps),
     changeBody,
@@ -95,17 +95,6 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
       return null
     },
   })
-  const list = api.get({
-    path: plain.path,
-    id: 'listCampaigns',
-    summary: 'List campaigns',
-    query: campaignListQuery,
-    reply: listOf(campaignSchema),
-    handler: (context, { query }) => {
-      const rows = { db: store.db, tenant: context, table: 'campaigns', where: { status: query.status } } as const
-      return pageOf(rows, query, '/v1/campaigns', toCampaign)
-    },
-  })
   const verbs = (Object.keys(VERBS) as Verb[]).map(verb =>
     api.post({
       ...VERBS[verb],
@@ -116,7 +105,7 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
       handler: (context, { params }) => act(deps, context, params.id, verb),
     }),
   )
-  return [...routes.map(one => (one.id === list.id ? list : one)), ...verbs]
+  return [...routes, ...verbs]
 }
 
 const create =

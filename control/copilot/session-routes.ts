@@ -4,8 +4,8 @@ import { keepableCall } from '../calls/running-call.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, invalid, isProblem, missing, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts'
-import { retrieveRoute } from '../http/plain-resource.ts'
+import { listOf, listParameters, listQuery, page } from '../http/list.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
@@ -58,27 +58,18 @@ export function copilotSessionRoutes(deps: CopilotSessionDeps): Route[] {
 
 function readRoutes(deps: CopilotSessionDeps): Route[] {
   const { store } = deps
+  const plain: Plain<'copilot_sessions', typeof copilotSessionSchema> = {
+    store,
+    table: 'copilot_sessions',
+    object: 'copilot_session',
+    path: '/copilot_sessions',
+    api,
+    reply: copilotSessionSchema,
+    toObject: toSession,
+  }
   return [
-    api.get({
-      path: '/copilot_sessions',
-      id: 'listCopilotSessions',
-      summary: 'List copilot sessions',
-      query: sessionsQuery,
-      reply: listOf(copilotSessionSchema),
-      handler: (context, { query: { call_id, user_id, status, ...query } }) => {
-        const asked = { db: store.db, tenant: context, where: { call_id, user_id, status } }
-        return pageOf({ ...asked, table: 'copilot_sessions' }, query, '/v1/copilot_sessions', toSession)
-      },
-    }),
-    retrieveRoute({
-      store,
-      table: 'copilot_sessions',
-      object: 'copilot_session',
-      path: '/copilot_sessions',
-      api,
-      reply: copilotSessionSchema,
-      toObject: toSession,
-    }),
+    listRoute(plain, { query: sessionsQuery }),
+    retrieveRoute(plain),
     api.get({
       path: '/copilot_sessions/:id/messages',
       id: 'listCopilotMessages',

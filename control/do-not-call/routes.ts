@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { invalid, isProblem, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, pageOf } from '../http/list.ts'
-import { deleteRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listParameters } from '../http/list.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -63,18 +63,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       reply: checkReply,
       handler: (context, { body }) => check(deps, context, body.phones),
     }),
-    api.get({
-      path: plain.path,
-      id: 'listDoNotCallNumbers',
-      summary: 'List the numbers of the do-not-call list',
-      query: listQuery,
-      reply: listOf(doNotCallSchema),
-      handler: (context, { query }) => {
-        const { phone, source } = query
-        const rows = { db: store.db, tenant: context, table: 'do_not_call', where: { phone, source } } as const
-        return pageOf(rows, query, '/v1/do_not_call', toDoNotCallNumber)
-      },
-    }),
+    listRoute(plain, { summary: 'List the numbers of the do-not-call list', query: listQuery }),
     api.get({
       path: `${plain.path}/export`,
       id: 'exportDoNotCallNumbers',

@@ -1,12 +1,12 @@
 import type { Selectable } from 'kysely'
-import type { Static, TSchema } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import { deletedObject, idParams } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import { forTenant, type TableWithId } from '../kernel/tenancy.ts'
 import type { Context } from './context.ts'
 import { missing, type Problem } from './errors.ts'
-import { listOf, listQuery, pageOf } from './list.ts'
+import { listOf, listParameters, listQuery, pageOf } from './list.ts'
 import { type UsesOf, usedProblem } from './references.ts'
 import type { Api, Route } from './route.ts'
 
@@ -30,17 +30,31 @@ export const pascal = (object: string): string =>
 export const words = (object: string): string => object.replaceAll('_', ' ')
 const one = (object: string): string => `${/^[aeio]/.test(object) ? 'an' : 'a'} ${words(object)}`
 
-/** GET of the whole list, newest first. */
-export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain<T, R>): Route {
+type Listing = Partial<Pick<Route, 'id' | 'summary' | 'description' | 'reads'>> & { query?: TObject }
+
+/** GET of the list, newest first. A parameter of `query` that is not of every list filters by the column of its name. */
+export function listRoute<T extends TableWithId, R extends TSchema>(
+  plain: Plain<T, R>,
+  { query = listQuery, ...said }: Listing = {},
+): Route {
   const { store, table, object, path, toObject } = plain
+  const filters = Object.keys(query.properties).filter(name => !(name in listParameters))
   return plain.api.get({
     path,
     id: `list${pascal(object)}s`,
     summary: `List ${words(object)}s`,
-    query: listQuery,
+    query,
     reply: listOf(plain.reply),
-    handler: (context, { query }) =>
-      pageOf({ db: store.db, tenant: context, table }, query, `/v1${path}`, toObject) as never,
+    ...said,
+    handler: (context, { query: asked }: { query: Record<string, unknown> }) => {
+      const where = Object.fromEntries(filters.map(name => [name, asked[name]]))
+      return pageOf(
+        { db: store.db, tenant: context, table, where: where as never },
+        asked,
+        `/v1${path}`,
+        toObject,
+      ) as never
+    },
   })
 }
 
@@ -147,16 +161,17 @@ export interface Writing<R extends TSchema, C extends TSchema, P extends TSchema
   changeBody: P
   change: (context: Context, id: string, body: Static<P>) => Answer<R>
   changeDescription?: string
+  list?: Listing
 }
 
 /** All five operations. */
 export const plainRoutes = <T extends TableWithId, R extends TSchema, C extends TSchema, P extends TSchema>(
   plain: Plain<T, R>,
-  { createBody, create, changeBody, change, changeDescription }: Writing<R, C, P>,
+  { createBody, create, changeBody, change, changeDescription, list }: Writing<R, C, P>,
   deletion: Deletion<T>,
 ): Route[] => [
   createRoute(plain, createBody, create),
-  listRoute(plain),
+  listRoute(plain, list),
   retrieveRoute(plain),
   changeRoute(plain, changeBody, change, changeDescription),
   deleteRoute(plain, deletion),

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, pageOf } from '../http/list.ts'
-import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listParameters } from '../http/list.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -52,18 +52,7 @@ export function importRoutes(deps: ImportDeps): Route[] {
       reply: importSchema,
       handler: (context, { body, spooled }) => createImport(deps, context, body, spooled),
     }),
-    api.get({
-      path: plain.path,
-      id: 'listImports',
-      summary: 'List imports',
-      query: listQuery,
-      reply: listOf(importSchema),
-      handler: (context, { query }) => {
-        const { status, target } = query
-        const rows = { db: store.db, tenant: context, table: 'imports', where: { status, target } } as const
-        return pageOf(rows, query, '/v1/imports', toImport)
-      },
-    }),
+    listRoute(plain, { query: listQuery }),
     retrieveRoute(plain),
     api.post({
       path: '/imports/:id/cancel',

@@ -1,9 +1,9 @@
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, pageOf } from '../http/list.ts'
+import { listParameters } from '../http/list.ts'
 import type { NounParts } from '../http/noun.ts'
-import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -23,8 +23,7 @@ export function webhookDeliveryRoutes(deps: NounParts): Route[] {
     toObject: toWebhookDelivery,
   }
   return [
-    api.get({
-      path: '/webhook_deliveries',
+    listRoute(plain, {
       id: 'listWebhookDeliveries',
       summary: 'List webhook deliveries',
       description: 'One for each event and endpoint, and one for each replay. Finished ones are kept for 30 days.',
@@ -34,13 +33,6 @@ export function webhookDeliveryRoutes(deps: NounParts): Route[] {
         event_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
         status: Type.Optional(oneOf(['pending', 'succeeded', 'failed'])),
       }),
-      reply: listOf(webhookDeliverySchema),
-      handler: (context, { query }) => {
-        const { endpoint_id, event_id, status } = query
-        const rows = { db: store.db, tenant: context, table: 'webhook_deliveries' } as const
-        const where = { endpoint_id, event_id, status }
-        return pageOf({ ...rows, where }, query, '/v1/webhook_deliveries', toWebhookDelivery)
-      },
     }),
     retrieveRoute(plain),
     api.post({
