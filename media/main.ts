@@ -21,6 +21,7 @@ import { Signer, signingKey } from './identity/signer.ts'
 import { Verifier } from './identity/verifier.ts'
 import { busySeconds } from './kernel/busy-time.ts'
 import { CredentialFiles } from './kernel/credential-files.ts'
+import { DialledLegs } from './kernel/dialled-legs.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
 import { fileGauges, filesFor, openFilesLimit } from './kernel/open-files.ts'
@@ -212,6 +213,11 @@ const { trace } = tracer
 const { signer, verifier } = identitiesOf(config)
 /** By the time of day, which other nodes have as well. */
 const nonceKey = { secret: config.nonceSecret, timeOfDay: Date.now }
+const dialled = new DialledLegs({
+  path: join(config.dataDir, 'dialled-legs'),
+  isLive: legId => switchboard.lines.has(legId),
+  broke: error => log.error({ err: error }, 'dialled legs cannot be noted'),
+})
 const switchboard = new Switchboard({
   threads,
   addresses,
@@ -225,6 +231,7 @@ const switchboard = new Switchboard({
   verifier,
   nonceKey,
   refusals: new RefusalLog(log, 'call'),
+  dialled,
   lateness: {
     controlSince: () => channel.connectedSince,
     isControlAwaited: () => channel.isAwaited,
@@ -316,7 +323,7 @@ const commands = new CommandTable({
   unfinished: () => interrupted.ids,
   stats,
 })
-const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
+const channel = new Channel(ulid(), (name, body) => commands.run(name, body), dialled.before)
 
 /** Counters and gauges of the main thread; the engine threads add theirs. */
 function stats(): MediaStats {

@@ -30,8 +30,8 @@ export interface MediaHandler extends EventSink {
   readonly faults: number
   /** The last committed event, and its media process. */
   position(): Promise<Position>
-  /** Called for a new media process: everything in the old one has ended. Commits the new position. */
-  booted(bootId: string): Promise<void>
+  /** Called for a new media process: everything in the old one has ended. Commits the new position. `dialled`: whom the old one may have called. */
+  booted(bootId: string, dialled: Dialled): Promise<void>
   /** Called once every event up to `snapshot.seq` has been handled: corrects what differs from the snapshot. */
   reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
   /** As `reconcile`, only for these legs, while the others continue: their commands were not answered, and the snapshot shows the outcome. */
@@ -74,6 +74,9 @@ function withMade(before: MediaSnapshot, later: MediaSnapshot): MediaSnapshot {
 const newest = <T>(before: readonly T[], later: readonly T[], idOf: (one: T) => string): T[] => [
   ...new Map([...before, ...later].map(one => [idOf(one), one])).values(),
 ]
+
+/** Legs whose INVITE may have left; null: not known. */
+export type Dialled = ReadonlySet<unknown> | null
 
 type Position = { bootId: string | null; lastSeq: number }
 
@@ -277,17 +280,18 @@ export class MediaClient implements MediaPort {
     this.#state = 'reconciling'
     this.#connections++
     this.#eventsLost = Number(hello.eventsLost ?? 0)
-    const opening = this.#open(socket, hello.bootId)
+    const dialled = Array.isArray(hello.dialled) ? new Set(hello.dialled) : null
+    const opening = this.#open(socket, hello.bootId, dialled)
     this.#pumping = opening
     await opening
     if (this.#socket === socket && this.state === 'ready') this.#pump()
   }
 
   /** Begins service once the store is available; until then callers are refused. */
-  async #open(socket: Socket, bootId: string): Promise<void> {
+  async #open(socket: Socket, bootId: string, dialled: Dialled): Promise<void> {
     while (this.#socket === socket) {
       try {
-        await this.#begin(socket, bootId)
+        await this.#begin(socket, bootId, dialled)
         return
       } catch (error) {
         if (!this.#events.storeAway(error)) {
@@ -301,9 +305,9 @@ export class MediaClient implements MediaPort {
   }
 
   /** Steps between hello and normal service: the end of the old process, missed events, the comparison. */
-  async #begin(socket: Socket, bootId: string): Promise<void> {
+  async #begin(socket: Socket, bootId: string, dialled: Dialled): Promise<void> {
     const position = await this.#handler.position()
-    if (position.bootId !== bootId) await this.#handler.booted(bootId)
+    if (position.bootId !== bootId) await this.#handler.booted(bootId, dialled)
     const snapshot = readable(await this.#send('media.snapshot', {}))
     // Later events wait, so that a leg newer than the snapshot is not taken for one that is missing.
     await this.#events.drain(this.#source(socket), snapshot.seq)

@@ -219,10 +219,13 @@ export class CallCentre implements CallCentrePort {
     if (leg === undefined || leg.ring_id === null) await own()
   }
 
-  /** Ends a leg that media does not have. */
+  /** Ends a leg that media does not have. Who has called nobody yet stays to be dialled, unless somebody was there who waited for that. */
   async end(trx: Trx, legId: string, end: LegEnd, at: string): Promise<void> {
     const leg = await findLeg(trx, legId)
     if (leg === undefined || leg.step === 'ended') return
+    if (end.isUnsent && leg.dial !== null && (await mainRing(trx, tenantOf(leg), leg.call_id)) === undefined) {
+      return leg.step === 'dialing' ? writeLeg(trx, tenantOf(leg), legId, { step: 'to_dial' }) : undefined
+    }
     if (leg.ring_id !== null) return ringLegEnded(this.#deps, trx, leg, end, at)
     const rows = await loadLeg(trx, legId)
     if (rows !== null) await endLeg(trx, rows, end, at)

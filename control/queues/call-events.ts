@@ -98,7 +98,7 @@ export async function callEnded(
   deps: CallCentreParts,
   trx: Trx,
   leg: ParticipantRow,
-  { reason, cause }: Pick<LegEnd, 'reason' | 'cause'>,
+  { reason, cause, isUnsent = false }: Pick<LegEnd, 'reason' | 'cause' | 'isUnsent'>,
   at: string,
 ): Promise<boolean> {
   const tenant = tenantOf(leg)
@@ -112,6 +112,8 @@ export async function callEnded(
   await endRingsOf(trx, tenant, await ringsOf(trx, tenant, callId), { reason: agentReason, at })
   const callback = await callbackReturnedBy(trx, tenant, callId)
   if (callback === undefined) return true
-  await callBackOver(trx, tenant, callback, { reason, hours: await deps.businessHoursOf(trx, tenant), at })
+  const hours = await deps.businessHoursOf(trx, tenant)
+  // Where nobody was called, it was no attempt.
+  await callBackOver(trx, tenant, callback, { reason: isUnsent ? 'capacity' : reason, hours, at })
   return true
 }

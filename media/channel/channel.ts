@@ -28,6 +28,7 @@ export class Channel {
   badMessages = 0
   readonly #server: Server
   readonly #run: CommandRunner
+  readonly #dialledBefore: readonly string[] | null
   readonly #events: { seq: number; event: MediaEvent }[] = []
   #seq = 0
   #client: Socket | null = null
@@ -36,9 +37,11 @@ export class Channel {
   #since: number | null = null
   #hasBegun = false
 
-  constructor(bootId: string, run: CommandRunner) {
+  /** @param dialledBefore legs that earlier processes have called; null: not known */
+  constructor(bootId: string, run: CommandRunner, dialledBefore: readonly string[] | null = null) {
     this.bootId = bootId
     this.#run = run
+    this.#dialledBefore = dialledBefore
     this.#server = createServer(socket => this.#accept(socket))
   }
 
@@ -144,14 +147,16 @@ export class Channel {
   }
 
   #greet(socket: Socket, hello: Record<string, unknown>): void {
-    this.#send({ type: 'hello', version: PROTOCOL_VERSION, bootId: this.bootId, eventsLost: this.eventsLost })
+    const { bootId, eventsLost } = this
+    const dialled = hello.bootId === bootId ? null : this.#dialledBefore
+    this.#send({ type: 'hello', version: PROTOCOL_VERSION, bootId, eventsLost, ...(dialled !== null && { dialled }) })
     if (hello.version !== PROTOCOL_VERSION) {
       this.badMessages++
       socket.end()
       return
     }
     if (this.#isDraining) this.#send({ type: 'draining' })
-    if (hello.bootId === this.bootId && typeof hello.lastSeq === 'number') this.#acknowledge(hello.lastSeq)
+    if (hello.bootId === bootId && typeof hello.lastSeq === 'number') this.#acknowledge(hello.lastSeq)
     for (const numbered of this.#events) this.#send({ type: 'event', ...numbered })
     this.#since = performance.now()
     this.#hasBegun = true

@@ -23,8 +23,11 @@ export type ToMedia =
   | { type: 'ack'; seq: number }
 
 export type FromMedia =
-  /** `bootId` differs for each start of the media process; `eventsLost` counts what the bounded event buffer had to drop. */
-  | { type: 'hello'; version: number; bootId: string; eventsLost: number }
+  /**
+   * `bootId` differs for each start of the media process; `eventsLost` counts what the bounded event buffer had to drop. `dialled`, for a control
+   * process that knows another one: the legs whose INVITE may have left from earlier ones; absent: that is not known.
+   */
+  | { type: 'hello'; version: number; bootId: string; eventsLost: number; dialled?: readonly string[] }
   | { type: 'reply'; id: number; body: unknown }
   | { type: 'event'; seq: number; event: MediaEvent }
   /** The media process was told to end: it takes no new calls, and those that run go on for a while. */

@@ -103,6 +103,15 @@ export interface CaptureState {
   maskDtmf: boolean
 }
 
+export const NOT_PAUSED: CaptureState = Object.freeze({
+  paused: false,
+  reason: null,
+  pausedAt: null,
+  resumesAt: null,
+  destinationLegId: null,
+  maskDtmf: false,
+})
+
 export type StreamStatus = 'connecting' | 'streaming' | 'stalled' | 'reconnecting' | 'stopped' | 'failed'
 export type StreamEndedReason = 'call_ended' | 'stopped' | 'receiver_closed' | 'connect_failed'
 

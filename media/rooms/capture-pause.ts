@@ -1,4 +1,4 @@
-import type { CaptureState, Failure } from '../protocol.ts'
+import { type CaptureState, type Failure, NOT_PAUSED } from '../protocol.ts'
 
 type PauseStatus = 'running' | 'paused'
 type PauseInput = 'pause' | 'resume' | 'deadline' | 'ended'
@@ -26,7 +26,7 @@ export interface PauseRequest {
 export class CapturePause {
   #status: PauseStatus = 'running'
   #deadline = Number.POSITIVE_INFINITY
-  #state: CaptureState = RUNNING
+  #state: CaptureState = NOT_PAUSED
 
   get paused(): boolean {
     return this.#status === 'paused'
@@ -82,7 +82,7 @@ export class CapturePause {
     return this.#go('ended')
   }
 
-  #go(input: PauseInput, state: CaptureState = RUNNING, deadline = Number.POSITIVE_INFINITY): CaptureState | null {
+  #go(input: PauseInput, state: CaptureState = NOT_PAUSED, deadline = Number.POSITIVE_INFINITY): CaptureState | null {
     const next = NEXT[this.#status][input]
     if (next === undefined) return null
     this.#status = next
@@ -91,12 +91,3 @@ export class CapturePause {
     return state
   }
 }
-
-const RUNNING: CaptureState = Object.freeze({
-  paused: false,
-  reason: null,
-  pausedAt: null,
-  resumesAt: null,
-  destinationLegId: null,
-  maskDtmf: false,
-})

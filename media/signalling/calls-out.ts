@@ -1,5 +1,6 @@
 import { destinationOfUri, isWebSocket, peerOfAddress } from '../../sip/destination.ts'
 import type { Peer, UaEvent } from '../../sip/user-agent.ts'
+import type { DialledLegs } from '../kernel/dialled-legs.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
@@ -29,6 +30,7 @@ interface CallsOutOptions {
   hangup: (line: Line, reason: EndedReason) => void
   pace: CallPace
   redirects: Redirects
+  dialled: Pick<DialledLegs, 'note'>
 }
 
 /** Outbound calls: placed over one way after the other (`ways.ts`) until one accepts them. */
@@ -157,6 +159,7 @@ export class CallsOut {
   #invite(line: Line, way: Way): void {
     const description = this.#options.descriptions.firstOffer(line)
     line.description = description
+    this.#options.dialled.note(line.legId)
     const sessionId = this.#options.sip().invite({
       ...invitationOf(way, { description, maxForwards: line.maxForwards, onward: line.onward }),
       ...(line.ways!.hasMore ? { patienceMs: PATIENCE_MS } : {}),

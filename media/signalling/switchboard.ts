@@ -4,6 +4,7 @@ import type { Body, InviteAtTheDoor, InviteRefusal, UaEvent } from '../../sip/us
 import type { Threads } from '../engine/threads/threads.ts'
 import type { Signer } from '../identity/signer.ts'
 import type { Verifier } from '../identity/verifier.ts'
+import type { DialledLegs } from '../kernel/dialled-legs.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type {
   DialTarget,
@@ -58,6 +59,8 @@ export interface SwitchboardOptions {
   /** Measures of lateness; absent: control is always there, no clock is late, and there are no legs but these. */
   lateness?: Partial<AdmissionOptions>
   emit: (event: MediaEvent) => void
+  /** Notes whose INVITE leaves; absent: the next process cannot know. */
+  dialled?: Pick<DialledLegs, 'note'>
   /** Tells the operator of callers for whom there is no room; absent: nobody is told. */
   refusals?: Pick<RefusalLog, 'note'>
   /** Something threw, and this leg is ended for it. */
@@ -118,14 +121,14 @@ export class Switchboard {
       ...options.lateness,
     })
     this.#admission = admission
-    const { refusals = { note() {} } } = options
+    const { refusals = { note() {} }, dialled = { note() {} } } = options
     this.#in = new CallsIn({
       ...{ lines, addresses, descriptions, maxCalls, farEnds, callers, sip, verifier, admission, refusals },
     })
     const pace = new CallPace({ now: () => performance.now(), later: setTimeout })
     const redirects = new Redirects(lines)
     this.redirects = redirects
-    this.#out = new CallsOut({ lines, addresses, descriptions, sip, hangup, sign, pace, redirects })
+    this.#out = new CallsOut({ lines, addresses, descriptions, sip, hangup, sign, pace, redirects, dialled })
     this.#replacing = new Replacing({ lines, addresses, descriptions, sip, sign, pace, redirects })
     this.#faxes = new Faxes({ lines, descriptions, sip, mayReach })
     this.transfers = new Transfers({ lines, replacing: this.#replacing, sip })

@@ -119,6 +119,8 @@ export class MediaModel {
   readonly redirects = new Map<string, string>()
   /** Legs that were ever dialled. */
   readonly known = new Set<string>()
+  /** The legs that its predecessors may have called; undefined: it does not know. */
+  dialledBefore: string[] | undefined
   /** The result of verifying signatures. */
   verification: Verification = { result: 'none', attestation: null, origId: null, number: null, cause: 'no_identity' }
   bootId = 'boot-1'
@@ -138,6 +140,7 @@ export class MediaModel {
 
   /** Loses all state, as a restarted process. */
   forget(nextBootId: string): void {
+    this.dialledBefore = [...(this.dialledBefore ?? []), ...this.known]
     for (const state of [
       this.legs,
       this.rooms,

@@ -164,7 +164,13 @@ export class FakeMedia extends MediaDouble {
     const send = (answer: FromMedia) => socket.write(encodeMessage(answer))
     if (message.type === 'hello') {
       if (message.bootId === this.bootId) this.#committedTo(message.lastSeq as number)
-      send({ type: 'hello', version: PROTOCOL_VERSION, bootId: this.bootId, eventsLost: 0 })
+      send({
+        type: 'hello',
+        version: PROTOCOL_VERSION,
+        bootId: this.bootId,
+        eventsLost: 0,
+        ...(this.dialledBefore && { dialled: this.dialledBefore }),
+      })
       for (const numbered of this.unacknowledged) send({ type: 'event', ...numbered })
     } else if (message.type === 'ack') {
       this.acknowledgements++

@@ -3,6 +3,7 @@ import type { Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { Leading } from '../capture/consent.ts'
+import type { LegEnd } from '../steps/decide.ts'
 import type { Of } from '../steps/event-handler.ts'
 import type { Conducting } from '../steps/follow.ts'
 import type { CallFaults } from './faults.ts'
@@ -42,12 +43,7 @@ export interface CallCentrePort extends Leading {
   ): Promise<boolean>
   ofOwn(trx: Trx, legId: string, own: Own): Promise<void>
   /** Ends a leg that media does not have, with everything that depends on it. */
-  end(
-    trx: Trx,
-    legId: string,
-    end: { reason: EndedReason; sipCode: number | null; quality: string | null },
-    at: string,
-  ): Promise<void>
+  end(trx: Trx, legId: string, end: LegEnd, at: string): Promise<void>
   owns(legId: string): Promise<boolean>
   /** Legs that are rung for calls, or talk on them, and that media should have. */
   rungLegs(): Promise<string[]>

@@ -5,7 +5,7 @@ import { leavesTrace } from '../../kernel/store/after-commit.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { MediaHandler } from '../../media-link/client.ts'
+import type { Dialled, MediaHandler } from '../../media-link/client.ts'
 import type { MediaPort, NumberedEvent } from '../../media-link/events.ts'
 import { applyConnectionReport } from '../../trunks/status.ts'
 import { DETECTED_BY, onAnsweredBy, onMessageEnded, passDetection } from '../answering/detection.ts'
@@ -116,12 +116,13 @@ export class CallDriver implements MediaHandler {
     return this.#faults.count
   }
 
-  async booted(bootId: string): Promise<void> {
+  async booted(bootId: string, dialled: Dialled = null): Promise<void> {
     const { store, centre } = this.#deps
     const now = this.#deps.now()
     const seen = await lastSeen(store.db, now)
     // Time after the machine died is not billed.
-    const end = { reason: seen === null ? 'media_failed' : 'node_lost', at: seen ?? now.toISOString() } as const
+    const reason = seen === null ? 'media_failed' : 'node_lost'
+    const end = { reason, at: seen ?? now.toISOString(), dialled } as const
     const faults = this.#faults.endingAt(end.at)
     await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
     // Last: if this process dies before it, the next one ends the remaining calls.

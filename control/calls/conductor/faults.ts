@@ -26,7 +26,7 @@ interface Tally {
   legs: LRUCache<string, true>
 }
 
-const END = { reason: 'internal_error' as const, sipCode: null, quality: null }
+export const BY_FAULT = { reason: 'internal_error' as const, sipCode: null, quality: null }
 
 /** An exception while serving a call ends that call, and is counted and logged. Nothing else stops. */
 export class CallFaults {
@@ -63,7 +63,7 @@ export class CallFaults {
     this.#count(legId)
     this.#deps.log.error({ err: error, legId }, legId === null ? 'a fault' : 'a fault ends a call')
     if (legId === null) return
-    const reply = await media?.request('leg.hangup', { legId, reason: END.reason })
+    const reply = await media?.request('leg.hangup', { legId, reason: BY_FAULT.reason })
     // Otherwise the event of its end is on its way.
     if (reply === undefined || ('failure' in reply && reply.failure === 'not_found')) await this.endRows(legId)
   }
@@ -79,7 +79,7 @@ export class CallFaults {
   async endRows(legId: string): Promise<void> {
     const { store, now, centre, log, isPast = false } = this.#deps
     try {
-      await store.transaction(trx => centre.end(trx, legId, { ...END, isPast }, now()))
+      await store.transaction(trx => centre.end(trx, legId, { ...BY_FAULT, isPast }, now()))
     } catch (error) {
       if (isStoreOutage(error)) throw error
       log.error({ err: error, legId }, 'a call could not be ended as others are')
@@ -101,7 +101,7 @@ export class CallFaults {
       const call = (await loadLeg(trx, legId))?.call
       if (call === undefined || call.ended_at !== null) return
       const status = call.answered_at === null ? 'failed' : 'completed'
-      const change = { status, ended_reason: END.reason, ended_at: at } as const
+      const change = { status, ended_reason: BY_FAULT.reason, ended_at: at } as const
       await forTenant(trx, tenantOf(leg)).change('calls', call.id, change)
       await countEnd(trx, tenantOf(call), { ...call, ...change })
     })

@@ -1,4 +1,4 @@
-import type { LegSnapshot, MediaSnapshot } from '../../../media/protocol.ts'
+import { type LegSnapshot, type MediaSnapshot, NOT_PAUSED } from '../../../media/protocol.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { applyCapture, callOfTarget, targetId } from '../pci.ts'
@@ -7,8 +7,8 @@ import { resumeSandboxLeg } from '../sandbox.ts'
 import type { Conducting } from '../steps/follow.ts'
 import type { CallRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
-import { closeSession, NOT_PAUSED } from './end-all.ts'
-import type { CallFaults } from './faults.ts'
+import { closeSession } from './end-all.ts'
+import { BY_FAULT, type CallFaults } from './faults.ts'
 import {
   isRunning,
   runningLegs,
@@ -28,8 +28,6 @@ export interface ReconcilerDeps {
   /** Starts the recording and the streams that an answered call's rows ask for. */
   resume: (call: CallRow, media: MediaPort) => Promise<void>
 }
-
-const LOST = { reason: 'internal_error' as const, sipCode: null, quality: null }
 
 /** Legs that are reconciled at once. A leg whose commands hang blocks only its own place among them. */
 const AT_ONCE = 50
@@ -87,7 +85,7 @@ export class Reconciler {
   async #endUnknown(legId: string): Promise<void> {
     const { store, now, centre, log } = this.#deps
     log.warn({ legId }, 'media does not know a running leg')
-    await store.transaction(trx => centre.end(trx, legId, LOST, now()))
+    await store.transaction(trx => centre.end(trx, legId, BY_FAULT, now()))
   }
 
   #step(legId: string | null, media: MediaPort | null, run: () => Promise<unknown>): Promise<void> {

@@ -8,11 +8,8 @@ import type { CallRow } from '../tables.ts'
 const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
 const DIALLED = RUNNING.filter(step => step !== 'to_dial')
 
-/**
- * The calls' own legs. Of those that are still to be dialled: with media, none; where media has died, those that have got a line (`takeLine`), since
- * their INVITE may have left and nobody is called twice; where the node has gone, all: nobody will dial them.
- */
-export async function runningLegs(db: Db, of: 'media' | 'dead media' | 'dead node' = 'media'): Promise<string[]> {
+/** The calls' own legs that media has, or all with those that are still to be dialled. */
+export async function runningLegs(db: Db, which: 'all' | 'dialled' = 'dialled'): Promise<string[]> {
   const rows = await db
     .selectFrom('participants')
     .innerJoin('calls', 'calls.id', 'participants.call_id')
@@ -21,10 +18,7 @@ export async function runningLegs(db: Db, of: 'media' | 'dead media' | 'dead nod
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
     // With `not in`, the database would read all legs that ever were.
-    .where('participants.step', 'in', of === 'media' ? DIALLED : RUNNING)
-    .$if(of === 'dead media', legs =>
-      legs.where(eb => eb.or([eb('step', '!=', 'to_dial'), eb('participants.connection_id', 'is not', null)])),
-    )
+    .where('participants.step', 'in', which === 'all' ? RUNNING : DIALLED)
     .orderBy('participants.id')
     .execute()
   return rows.map(row => row.id)

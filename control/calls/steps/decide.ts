@@ -145,6 +145,8 @@ export interface LegEnd {
   others?: readonly LegFigures[] | undefined
   /** It is reported long after the fact: the steady clock cannot tell how long the call had lasted by then. */
   isPast?: boolean
+  /** Nobody was called: its INVITE had not left. */
+  isUnsent?: boolean
 }
 
 /** As stored. */

@@ -56,7 +56,8 @@ export const STEPS = {
     sends: [],
     until: 'begun',
     shown: 'connecting',
-    next: ['bridging', 'detecting', ...ANSWERED],
+    // Its INVITE had not left when media died.
+    next: ['to_dial', 'bridging', 'detecting', ...ANSWERED],
   },
   detecting: {
     means: 'has answered, and what leads it waits until it is known whether that is a person',

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { forTenant, tenantOf } from '../../../control/kernel/tenancy.ts'
 import { buildDialler } from '../../../control/wiring/background.ts'
 import { suite } from '../../harness.ts'
-import { silent } from '../app-harness.ts'
+import { ask, silent } from '../app-harness.ts'
 import { makeLiveWorld } from '../assistants/live-world.ts'
 import { until } from '../calls-world.ts'
 import { EAGER } from './campaign-world.ts'
@@ -10,23 +10,43 @@ import { EAGER } from './campaign-world.ts'
 const test = suite('control/campaigns: media and control of a node die at once')
 
 const PHONE = '+14155550123'
+const SANDBOX = '+15005550006'
 
-/** A running campaign whose contact has been taken. @param isSent its INVITE has left, which media told nobody any more */
-async function contactTaken(isSent: boolean) {
+/** What had happened to the call when media and control died. */
+type Met =
+  /** Control died between its commit and what follows it. */
+  | 'not asked'
+  /** Media was asked to dial, and told nobody any more whether it has. */
+  | 'asked'
+  /** Media has begun the leg. */
+  | 'begun'
+
+/**
+ * A running campaign whose contact has been taken. `mode`: `test` calls a sandbox number. `isSent`: whether the next media process knows that the INVITE
+ * had left; absent: it does not know what its predecessor did.
+ */
+async function contactTaken(met: Met, { isSent, mode = 'live' }: { isSent?: boolean; mode?: 'live' | 'test' } = {}) {
   const world = await makeLiveWorld()
-  const { ask, clock, make, media, store } = world
+  const { clock, make, media, store } = world
+  const told = async (line: string, body?: object) => {
+    const answer = await ask(world.app, line, { key: world.ours.keys[mode], ...(body && { body }) })
+    assert.ok(answer.status < 300, answer.text)
+    return answer.body
+  }
   await make('/connections', { name: 'Trunk', kind: 'trunk', host: '93.184.216.34' })
-  const assistant_id = await make('/assistants', { name: 'Caller' })
-  const id = await make('/campaigns', { name: 'Reminders', assistant_id, ...EAGER })
-  await ask(`POST /v1/campaigns/${id}/contacts`, { contacts: [{ phone: PHONE }] })
-  assert.is((await ask(`POST /v1/campaigns/${id}/start`)).status, 200)
-  if (isSent) media.overrides.set('leg.dial', () => 'silence')
-  // Control dies between the commit and what follows it.
-  else store.followUps.performedBy(async () => {})
+  const assistant_id = (await told('POST /v1/assistants', { name: 'Caller' })).id
+  const { id } = await told('POST /v1/campaigns', { name: 'Reminders', assistant_id, ...EAGER })
+  await told(`POST /v1/campaigns/${id}/contacts`, { contacts: [{ phone: mode === 'live' ? PHONE : SANDBOX }] })
+  await told(`POST /v1/campaigns/${id}/start`)
+  if (met === 'asked') media.overrides.set('leg.dial', () => 'silence')
+  if (met === 'not asked') store.followUps.performedBy(async () => {})
   await buildDialler({ store, now: clock.now, log: silent }).run({ state: 'ready', isDraining: false })
-  if (isSent) await media.command('leg.dial')
+  if (met !== 'not asked') await media.command('leg.dial')
+  if (met === 'begun') await store.followUps.idle()
   media.overrides.delete('leg.dial')
+  const dialled = media.sent('leg.dial').map(({ legId }) => legId)
   await media.die('boot-2')
+  media.dialledBefore = isSent === undefined ? undefined : isSent ? dialled : []
   await media.listen()
   await world.restart()
   await store.followUps.idle()
@@ -36,7 +56,7 @@ async function contactTaken(isSent: boolean) {
 }
 
 test('nobody is dialled twice for one attempt: a call whose INVITE may have left has failed, and the next attempt follows `retry_minutes.failed`', async () => {
-  const { world, row, attempts } = await contactTaken(true)
+  const { world, row, attempts } = await contactTaken('asked')
   assert.is(world.media.sent('leg.dial').length, 1)
   assert.equal(
     (await attempts()).map(({ result }) => result),
@@ -48,7 +68,7 @@ test('nobody is dialled twice for one attempt: a call whose INVITE may have left
 })
 
 test('nobody is lost: a call that media was not asked to dial is dialled by the next process', async () => {
-  const { world, attempts } = await contactTaken(false)
+  const { world, attempts } = await contactTaken('not asked')
   await until(() => world.media.sent('leg.dial').length === 1)
   assert.equal(
     (await attempts()).map(({ result }) => result),
@@ -56,5 +76,42 @@ test('nobody is lost: a call that media was not asked to dial is dialled by the 
   )
   await world.close()
 })
+
+for (const met of ['asked', 'begun'] as const) {
+  test(`an attempt that never left does not count: a call that media was ${met === 'asked' ? 'asked to dial' : 'about to dial'} is dialled by the next process`, async () => {
+    const { world, row, attempts } = await contactTaken(met, { isSent: false })
+    await until(() => world.media.sent('leg.dial').length === 2)
+    const [first, again] = world.media.sent('leg.dial')
+    assert.is(again!.legId, first!.legId)
+    assert.equal(
+      (await attempts()).map(({ result }) => result),
+      [null],
+    )
+    assert.equal([row.status, row.attempts], ['calling', 1])
+    await world.close()
+  })
+}
+
+test('what media knows to have left has failed, also where control has not noted that it asked', async () => {
+  const { world, attempts } = await contactTaken('begun', { isSent: true })
+  assert.is(world.media.sent('leg.dial').length, 1)
+  assert.equal(
+    (await attempts()).map(({ result }) => result),
+    ['failed'],
+  )
+  await world.close()
+})
+
+for (const isSent of [true, undefined]) {
+  test(`the same of the sandbox, whose calls take no line: ${isSent ? 'its INVITE had left' : 'it is not known'}`, async () => {
+    const { world, attempts } = await contactTaken('asked', { mode: 'test', ...(isSent && { isSent }) })
+    assert.is(world.media.sent('leg.dial').length, 1)
+    assert.equal(
+      (await attempts()).map(({ result }) => result),
+      ['failed'],
+    )
+    await world.close()
+  })
+}
 
 test.run()

@@ -81,7 +81,8 @@ async function checkStory(world: QueueWorld): Promise<void> {
       // Back to pending after an offer that was not taken is not told.
       const said = previous.status === 'pending' && before.status === 'offered' ? 'offered' : previous.status
       assert.is(said, before.status, 'each state of a callback follows the one before it')
-      const isAttempt = type === 'callback.dialing' ? 1 : 0
+      const isNone = type === 'callback.attempt_failed' && object.last_result === 'capacity'
+      const isAttempt = type === 'callback.dialing' ? 1 : isNone && before.status === 'dialing' ? -1 : 0
       assert.is(object.attempts, before.attempts + isAttempt, 'each call to the person is one attempt')
       callbacks.set(object.id, object)
     }

@@ -134,7 +134,7 @@ export async function makeQueueWorld(
     control = start()
     const { driver } = control
     const { bootId } = await driver.position()
-    if (bootId !== media.bootId) await driver.booted(media.bootId)
+    if (bootId !== media.bootId) await driver.booted(media.bootId, new Set(media.dialledBefore))
     await deliver()
     await driver.reconcile(media.snapshot(), port)
   }

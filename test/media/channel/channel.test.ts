@@ -103,6 +103,25 @@ test('both sides begin with hello', async () => {
   assert.equal(client.received[0], { type: 'hello', version: PROTOCOL_VERSION, bootId: BOOT, eventsLost: 0 })
 })
 
+test('a control process that knew another media process is told whom that one may have called, if that is known', async () => {
+  const hellos: FromMedia[] = []
+  for (const [dialled, knows] of [
+    [['prt_1'], 'boot-before'],
+    [['prt_1'], BOOT],
+    [null, 'boot-before'],
+  ] as const) {
+    const own = new Channel(BOOT, async () => ({}), dialled)
+    await own.listen(path)
+    const client = new Client()
+    client.hello(0, knows)
+    await client.until(() => client.received.length > 0)
+    hellos.push(client.received[0]!)
+    own.close()
+  }
+  const hello = { type: 'hello', version: PROTOCOL_VERSION, bootId: BOOT, eventsLost: 0 }
+  assert.equal(hellos, [{ ...hello, dialled: ['prt_1'] }, hello, hello])
+})
+
 test('control is awaited until it has come once; when it is gone again, it is away', async () => {
   assert.ok(channel.isAwaited)
   const client = new Client()

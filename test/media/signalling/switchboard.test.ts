@@ -31,6 +31,20 @@ test('a call that is hung up before it has a socket is not placed, and nothing o
   assert.equal(media.engine.engine.snapshot().legs, [])
 })
 
+test('a leg is noted as dialled before its first INVITE leaves, and not while it waits for its turn', async () => {
+  const noted: [string, number][] = []
+  const own = await LocalMedia.open({}, { dialled: { note: legId => noted.push([legId, phone.count('INVITE')]) } })
+  const paced = { connectionId: 'con_1', callsPerSecond: 1 }
+  await own.dial('part_a', phone, paced)
+  const waits = own.dial('part_b', phone, paced)
+  await own.engine.until(() => phone.count('INVITE') === 1)
+  assert.equal(noted, [['part_a', 0]])
+  await waits
+  await own.run('leg.hangup', { legId: 'part_b', reason: 'api_hangup' })
+  await own.close()
+  assert.is(noted.length, 1, 'it was never called')
+})
+
 test("a place that is kept for a leg is nobody else's until that leg is dialled", async () => {
   const small = await LocalMedia.open({}, { maxCalls: 2 })
   const reserve = (legId: string) => small.run('leg.reserve', { legId })

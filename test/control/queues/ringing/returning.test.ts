@@ -438,6 +438,30 @@ test('a callback that is cancelled while it is offered names no call', async () 
   await world.close()
 })
 
+test('media dies before the person is called: nobody is called without the agent, and that was no attempt', async () => {
+  for (const way of ['agent_queue', 'agent'] as const) {
+    const { world, ann, book, row, person } = await backs()
+    await world.setStatus(ann, 'available')
+    const id = await book(way === 'agent' ? { route: way, agent_id: ann } : {})
+    await world.settle()
+    world.media.pickUp(world.ringing(ann)[0]!.legId)
+    // Control commits that the agent has answered, and dies before it sends anything; then media dies.
+    world.killAfter(0)
+    await world.driver().events(world.media.unacknowledged)
+    assert.equal([(await row(id)).status, (await row(id)).attempts], ['dialing', 1])
+    await world.mediaDies()
+    const waiting = await row(id)
+    assert.equal(
+      [waiting.status, waiting.last_result, waiting.attempts, person()],
+      ['pending', 'capacity', 0, undefined],
+    )
+    assert.is(Date.parse(waiting.due_at) - world.clock.now().getTime(), MINUTE)
+    await world.later(MINUTE)
+    assert.is(world.ringing(ann).length, 1)
+    await world.close()
+  }
+})
+
 test(
   'control killed at any command of a callback: it goes on where it was, and the person is dialled once',
   async () => {
