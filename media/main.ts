@@ -291,9 +291,7 @@ const doors = new BrowserServer({
   trustedProxies: config.trustedProxies,
   publicUrl: config.publicUrl,
   now,
-  // A softphone that connects is no call yet.
-  hasRoom: use =>
-    !switchboard.draining && legCount() < config.maxCalls && !(use === 'call' && switchboard.isEngineFull),
+  hasRoom: use => legCount() < config.maxCalls && switchboard.takesPage(use),
   connecting: body => emit({ name: 'browser.connecting', at: new Date().toISOString(), body }),
   ...(tls === null || config.wssPort === null ? {} : { tls: { ...tls, port: config.wssPort } }),
   link: token => {

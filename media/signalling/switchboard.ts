@@ -9,6 +9,7 @@ import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type {
   DialTarget,
   EndedReason,
+  Events,
   Failure,
   LegSnapshot,
   MediaEvent,
@@ -160,6 +161,11 @@ export class Switchboard {
   /** Whether the engine threads have no time for one more call. */
   get isEngineFull(): boolean {
     return this.#admission.isEngineFull
+  }
+
+  /** Whether a page may connect. A softphone that does is no call yet. */
+  takesPage(use: Events['browser.connecting']['use']): boolean {
+    return !this.draining && !(use === 'call' && this.isEngineFull)
   }
 
   /** Calls refused with 503. */

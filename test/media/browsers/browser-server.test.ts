@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import { BrowserServer } from '../../../media/browsers/browser-server.ts'
 import { suite } from '../../harness.ts'
+import { LocalMedia } from '../local-media.ts'
 
 const test = suite('media/browsers/browser-server')
 
@@ -10,7 +11,7 @@ const test = suite('media/browsers/browser-server')
 async function serverWith(
   connecting: (server: BrowserServer, browserId: string) => void,
   maxConnections?: number,
-  hasRoom = true,
+  hasRoom: (use: 'call' | 'phone') => boolean = () => true,
   trustedProxies = ['127.0.0.0/8'],
 ): Promise<BrowserServer> {
   const server: BrowserServer = new BrowserServer({
@@ -19,7 +20,7 @@ async function serverWith(
     trustedProxies,
     publicUrl: 'https://tandem.test',
     now: () => performance.now(),
-    hasRoom: () => hasRoom,
+    hasRoom,
     connecting: ({ browserId }) => connecting(server, browserId),
     ...(maxConnections === undefined ? {} : { maxConnections }),
   })
@@ -45,7 +46,11 @@ async function statusOf(socket: Socket): Promise<string> {
 }
 
 test('a page for which there is no call capacity is refused with 429, and with the address of what that means', async () => {
-  const server = await serverWith(() => {}, undefined, false)
+  const server = await serverWith(
+    () => {},
+    undefined,
+    () => false,
+  )
   const page = await knock(server, '/v1/web_calls?client_token=t', KEY)
   const [bytes] = (await once(page, 'data')) as [Buffer]
   const [head = '', body = ''] = bytes.toString('latin1').split('\r\n\r\n')
@@ -81,6 +86,38 @@ test('every error answers in the form of all: what is not HTTP, no upgrade, an u
     assert.match(error.request_id, /^brw_[0-9a-z]{26}$/)
   }
   server.close()
+})
+
+test('while the engine threads are full, only pages that call are refused: a softphone that connects is no call yet; while media drains, both are', async () => {
+  let inSlotsMs = 0
+  const lateness = { clocks: () => ({ slots: 0, late: 0, inSlotsMs: [inSlotsMs] }), legs: () => 1000 }
+  const media = await LocalMedia.open({}, { lateness })
+  const { switchboard } = media
+  const server = await serverWith(
+    (at, id) => at.admit(id, () => {}),
+    undefined,
+    use => switchboard.takesPage(use),
+  )
+  const statuses = async (): Promise<string[]> => {
+    const pages = []
+    for (const path of ['/v1/web_calls', '/v1/softphones']) {
+      const page = await knock(server, `${path}?client_token=t`, KEY)
+      pages.push(await statusOf(page))
+      page.destroy()
+    }
+    return pages
+  }
+  switchboard.lookAtClocks()
+  assert.equal(await statuses(), ['101', '101'])
+  inSlotsMs = 1e6
+  switchboard.lookAtClocks()
+  assert.equal(await statuses(), ['429', '101'])
+  switchboard.lookAtClocks()
+  assert.equal(await statuses(), ['101', '101'], 'they have time again')
+  switchboard.drain()
+  assert.equal(await statuses(), ['429', '429'])
+  server.close()
+  await media.close()
 })
 
 test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
@@ -133,7 +170,7 @@ test('one network has 100 connections whose token nobody has judged; another net
   const judge = (at: BrowserServer, id: string): void => {
     if (admits) at.admit(id, () => {})
   }
-  const server = await serverWith(judge, undefined, true, [])
+  const server = await serverWith(judge, undefined, undefined, [])
   const from = (localAddress: string): Socket => {
     const socket = connect({ host: '127.0.0.1', port: server.port, localAddress })
     socket.on('error', () => {})
