@@ -225,6 +225,7 @@ export class AgentCore {
     retransmissionsSent: 0,
     retransmissionsReceived: 0,
     transactionsRefused: 0,
+    keysRefused: 0,
     dropped: 0,
     requestsReceived: 0,
     responsesReceived: 0,

@@ -1,5 +1,6 @@
 import type { DigestAlgorithm } from './auth/digest-algorithm.ts'
 import type { NonceKey } from './auth/nonces.ts'
+import type { DtmfInfo } from './dtmf-info.ts'
 import type { ReceivedIdentity } from './identity/received.ts'
 import type { Redirect } from './identity/redirects.ts'
 import type { Reason } from './message/reason.ts'
@@ -189,7 +190,7 @@ export type UaEvent =
   | { kind: 'referAccepted'; sessionId: string; referId: string }
   /** Progress of our REFER, as a status of its target; `isOver`: nothing more is reported; 408 if nothing was. */
   | { kind: 'referProgress'; sessionId: string; referId: string; status: number; isOver: boolean }
-  | { kind: 'info'; sessionId: string; contentType: string; body: Uint8Array }
+  | { kind: 'info'; sessionId: string; key: DtmfInfo }
   /** The last event of a session that did not end as `rejected`. */
   | {
       kind: 'ended'
@@ -440,6 +441,8 @@ export interface Counters {
   retransmissionsReceived: number
   /** Requests refused because `maxTransactions` was reached. */
   transactionsRefused: number
+  /** INFOs whose body names no key, answered 400. */
+  keysRefused: number
   /** Messages that could not be answered and were thrown away. */
   dropped: number
   requestsReceived: number

@@ -17,8 +17,8 @@ const KEY = /^[0-9*#A-D]$/
 const BY_NUMBER: Record<string, string> = { 10: '*', 11: '#', 12: 'A', 13: 'B', 14: 'C', 15: 'D' }
 
 /**
- * Reads the body of an INFO: `Signal=5` and `Duration=160` lines for dtmf-relay, the bare key for dtmf. Null when it is
- * neither. Never throws.
+ * Reads the body of an INFO: `Signal=5` and `Duration=160` lines for dtmf-relay, the bare key for dtmf. A duration that is missing or unreadable is a
+ * usual one. Null when it names no key, or several. Never throws.
  */
 export function parseDtmfInfo(contentType: string, body: Uint8Array): DtmfInfo | null {
   if (body.length > 1024) return null
@@ -26,9 +26,12 @@ export function parseDtmfInfo(contentType: string, body: Uint8Array): DtmfInfo |
   const type = mediaType(contentType)
   if (type === DTMF) return withKey(text.trim(), DEFAULT_MS)
   if (type !== DTMF_RELAY) return null
-  const signal = /^\s*signal\s*=\s*(\S+)\s*$/im.exec(text)?.[1]
+  const signals = [...text.matchAll(/^\s*signal\s*=(.*)$/gim)].map(found => found[1]!.trim())
+  const [signal] = signals
   const duration = /^\s*duration\s*=\s*(\d{1,6})\s*$/im.exec(text)?.[1]
-  return signal === undefined ? null : withKey(signal, duration === undefined ? DEFAULT_MS : Number(duration))
+  return signal === undefined || signals.length > 1
+    ? null
+    : withKey(signal, duration === undefined ? DEFAULT_MS : Number(duration))
 }
 
 function withKey(signal: string, durationMs: number): DtmfInfo | null {

@@ -2,6 +2,7 @@ import { ACCEPT, type AgentCore, type Asked, type Crowd, headerReader, type Sess
 import type { Peer } from './agent-types.ts'
 import { isWebSocket } from './destination.ts'
 import { advanceRemoteSeq, movePeer } from './dialog.ts'
+import { parseDtmfInfo } from './dtmf-info.ts'
 import { CALLER_CLEARED, ended, finish, stopAwaitingAck } from './ending.ts'
 import { authorizationsOf, onCancelled, onInvite } from './inbound-call.ts'
 import { allowed, inspectRequest } from './inspect-request.ts'
@@ -244,9 +245,10 @@ function onBye(core: AgentCore, session: Session, transaction: ServerTransaction
 }
 
 function onInfo(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
-  const { request } = transaction
-  core.respond(transaction, { status: 200 }, now)
-  if (request.body.length === 0) return
-  const contentType = request.headers.get('content-type') ?? ''
-  core.emit({ kind: 'info', sessionId: session.id, contentType, body: request.body })
+  const { body, headers } = transaction.request
+  const key = body.length === 0 ? null : parseDtmfInfo(headers.get('content-type') ?? '', body)
+  const isRefused = body.length > 0 && key === null
+  if (isRefused) core.counters.keysRefused++
+  core.respond(transaction, isRefused ? { status: 400, reason: 'No Such Key' } : { status: 200 }, now)
+  if (key !== null) core.emit({ kind: 'info', sessionId: session.id, key })
 }

@@ -1,5 +1,5 @@
 import type { NonceKey } from '../../sip/auth/nonces.ts'
-import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../../sip/dtmf-info.ts'
+import { DTMF_RELAY, type DtmfInfo, formatDtmfInfo } from '../../sip/dtmf-info.ts'
 import type { Body, InviteAtTheDoor, InviteRefusal, UaEvent } from '../../sip/user-agent.ts'
 import type { Threads } from '../engine/threads/threads.ts'
 import type { Signer } from '../identity/signer.ts'
@@ -242,7 +242,7 @@ export class Switchboard {
         this.#descriptions.holdRefused(line)
         break
       case 'info':
-        this.#info(line, event.contentType, event.body)
+        this.#info(line, event.key)
         break
       case 'refer':
         this.transfers.asked(line, event)
@@ -285,12 +285,9 @@ export class Switchboard {
     this.#descriptions.tellHold(line)
   }
 
-  #info(line: Line, contentType: string, body: Uint8Array): void {
-    const info = line.dtmf === 'auto' || line.dtmf === 'info' ? parseDtmfInfo(contentType, body) : null
-    if (info !== null && line.engine !== null) {
-      const { digit: key, durationMs } = info
-      void line.engine.request('leg.key', { legId: line.legId, key, source: 'info', durationMs })
-    }
+  #info({ dtmf, engine, legId }: Line, { digit: key, durationMs }: DtmfInfo): void {
+    if (dtmf !== 'auto' && dtmf !== 'info') return
+    void engine?.request('leg.key', { legId, key, source: 'info', durationMs })
   }
 
   // ------------------------------------------------------------------ commands

@@ -211,13 +211,14 @@ test('an INFO of a package that we do not know is answered 469, keys of whatever
     [4, ['Content-Type: application/x'], 'x', '415'],
     [5, ['Info-Package: dtmf', 'Content-Type: application/dtmf-relay'], 'Signal=1\r\nDuration=100\r\n', '200'],
     [6, [], '', '200'],
+    [7, ['Content-Type: application/dtmf-relay'], 'Signal=Q\r\nDuration=100\r\n', '400'],
   ] as const) {
     answer.reply(inside(answer, 'INFO', cseq, [...fields], body))
     const told = await peer.next('[2-6]\\d\\d')
     assert.is(told.what, status, fields.join())
     assert.is(/^Recv-Info:\s*$/m.test(told.text), status === '469')
   }
-  await hangUp(peer, answer, 7)
+  await hangUp(peer, answer, 8)
 })
 
 test('what a caller says for the called user, and the identity of its session, go on with its call (RFC 7433, RFC 7989); nothing else of its network does', async () => {

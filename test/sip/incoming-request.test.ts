@@ -288,8 +288,39 @@ test('INFO brings DTMF, in both content types, and others are answered 415', () 
   assert.is(info(2, 'application/dtmf-relay', 'Signal=5\r\nDuration=100\r\n'), 200)
   assert.is(info(3, 'Application/DTMF', '#'), 200)
   assert.is(info(4, 'text/plain', 'hello'), 415)
-  const infos = bob.events.filter(event => event.kind === 'info').map(event => Buffer.from(event.body).toString())
-  assert.equal(infos, ['Signal=5\r\nDuration=100\r\n', '#'])
+  const keys = bob.events.flatMap(event => (event.kind === 'info' ? [event.key] : []))
+  assert.equal(keys, [
+    { digit: '5', durationMs: 100 },
+    { digit: '#', durationMs: 160 },
+  ])
+})
+
+test('an INFO that names no key, or several, is answered 400 and counted; an empty one, as for keep-alive, 200', () => {
+  const { bob, to } = confirmed()
+  const relay = 'application/dtmf-relay'
+  const bodies: [string, string][] = [
+    [relay, 'Signal=Q\r\nDuration=100\r\n'],
+    [relay, 'Signal=\r\nDuration=100\r\n'],
+    [relay, 'Signal=12 3'],
+    [relay, 'Signal=16'],
+    [relay, 'Signal=!'],
+    [relay, 'Signal=1\r\nSignal=2\r\n'],
+    [relay, 'Duration=100\r\n'],
+    [relay, '5'],
+    [relay, '\0\0\0'],
+    ['application/dtmf', 'Q'],
+    ['application/dtmf', '12345'],
+    ['application/dtmf', 'Signal=5'],
+    ['application/dtmf', ' \r\n'],
+    ['application/dtmf', '5'.repeat(2000)],
+  ]
+  bodies.forEach(([type, body], n) => {
+    const request = raw('INFO', { to, cseq: n + 2, extra: [`Content-Type: ${type}`], body })
+    assert.match(feed(bob, request).at(-1)!, /^SIP\/2\.0 400 No Such Key\r\n/, body)
+  })
+  assert.is(bob.agent.counters.keysRefused, bodies.length)
+  assert.is(statusOf(feed(bob, raw('INFO', { to, cseq: 100 }))), 200)
+  assert.not(bob.events.some(event => event.kind === 'info'))
 })
 
 test('a request whose CSeq is not higher than the last is answered 500', () => {

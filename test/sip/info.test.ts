@@ -19,8 +19,7 @@ function call() {
   alice.do(actions)
   pipe.run(100)
   const press = (key: string) => alice.do(alice.agent.info(sessionId, 'application/dtmf', Buffer.from(key), pipe.now))
-  const heard = () =>
-    bob.events.flatMap(event => (event.kind === 'info' ? [Buffer.from(event.body).toString()] : [])).join('')
+  const heard = () => bob.events.flatMap(event => (event.kind === 'info' ? [event.key.digit] : [])).join('')
   return { pipe, alice, press, heard }
 }
 
