@@ -255,13 +255,14 @@ export class Descriptions {
       directionOf(line),
       sessionOf(line),
     )
-    return 'error' in accepted || isOurFamily(line, accepted.media) ? accepted : { error: OTHER_FAMILY }
+    const error = 'error' in accepted ? null : problemOfAddress(line, accepted.media)
+    return error === null ? accepted : { error }
   }
 
   /** The result of the far end's answer to our offer; null: audio cannot flow. */
   agreed(line: Line, body: Body): NegotiatedMedia | null {
     const media = applyAnswer(line.description!, body.bytes, capabilitiesOf(line, this.#options.fingerprint))
-    if ('error' in media || !isOurFamily(line, media)) return null
+    if ('error' in media || problemOfAddress(line, media) !== null) return null
     // An answer of `inactive` to our hold does not tell whether the far end holds too.
     return line.told === 'sendonly' && media.held ? { ...media, held: line.held } : media
   }
@@ -273,11 +274,14 @@ export class Descriptions {
 
 /** Its audio would need an address family for which the leg has no socket. */
 const OTHER_FAMILY = 'address_family'
-type OfferError = NegotiationError['error'] | typeof OTHER_FAMILY
+/** A name that was looked up, and leads nowhere (`NamedHosts`). */
+const UNKNOWN_HOST = 'unknown_host'
+type OfferError = NegotiationError['error'] | typeof OTHER_FAMILY | typeof UNKNOWN_HOST
 
 /** Why a description is refused (RFC 3261 §20.43). */
 export const incompatible = (line: Pick<Line, 'own'>, error: string): [string, string] => {
   if (error === OTHER_FAMILY) return warning(line, 301, 'Incompatible network address formats')
+  if (error === UNKNOWN_HOST) return warning(line, 399, 'The host in the description is not known')
   if (error === 'multicast') return warning(line, 330, 'Multicast not available')
   return error === 'no_audio'
     ? warning(line, 304, 'Media type not available')
@@ -290,9 +294,12 @@ export const warning = ({ own }: Pick<Line, 'own'>, code: number, text: string):
   `${code} ${bracketed(own?.advertised ?? 'localhost')} "${text}"`,
 ]
 
-/** A name is not looked up, and an unspecified address fits every family. */
-const isOurFamily = ({ own }: Line, { remoteHost, webrtc }: NegotiatedMedia): boolean =>
-  webrtc !== null || isIP(remoteHost) === 0 || isAny(remoteHost) || familyOf(remoteHost) === own?.family
+/** Why audio cannot be sent there; null: it can. An unspecified address fits every family. */
+function problemOfAddress({ own }: Line, { remoteHost, webrtc }: NegotiatedMedia): OfferError | null {
+  if (webrtc !== null || isAny(remoteHost)) return null
+  if (isIP(remoteHost) === 0) return UNKNOWN_HOST
+  return familyOf(remoteHost) === own?.family ? null : OTHER_FAMILY
+}
 
 /** The address family that an offer wants for audio; null: unspecified, as with ICE. */
 export function familyOfOffer({ bytes }: Body): Family | null {

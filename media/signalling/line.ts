@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { Body, HeaderFields, Peer, ReliabilityOfCaller } from '../../sip/agent-types.ts'
 import type { DigestResponse } from '../../sip/auth/digest.ts'
 import { dialledNumber } from '../../sip/identity/dialled-number.ts'
@@ -198,7 +199,8 @@ export const legMediaOf = (
     rtcpMux: media.rtcpMux,
     signallingHost: peer?.host ?? null,
     isReachable: mayReach(peer, media.remoteHost),
-    isRtcpReachable: mayReach(peer, media.remoteRtcpHost),
+    // A name that leads nowhere: reports go beside the audio.
+    isRtcpReachable: isIP(media.remoteRtcpHost) !== 0 && mayReach(peer, media.remoteRtcpHost),
   },
   direction: media.direction,
   dtmf,

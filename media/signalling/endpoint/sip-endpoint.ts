@@ -26,6 +26,7 @@ import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
+import { NamedHosts } from './named-hosts.ts'
 import { NodeCalls } from './node-calls.ts'
 import type { PassedOn } from './node-relay.ts'
 import { SipFlows } from './sip-flows.ts'
@@ -106,6 +107,7 @@ export class SipEndpoint {
   readonly #gate = new SipGate()
   readonly #flows = new SipFlows()
   readonly #proxies: Proxies
+  readonly #namedHosts: NamedHosts
   readonly #locator: Locator
   /** What other nodes of the database have to do with its calls. */
   readonly nodes: NodeCalls
@@ -135,6 +137,11 @@ export class SipEndpoint {
       meet: host => this.meet(host),
       takeFor: (bytes, from, caller) => this.#takeFor(bytes, from, caller),
       takeHere: (bytes, from) => this.#receiveFrom(bytes, from, performance.now()),
+    })
+    this.#namedHosts = new NamedHosts({
+      names: options.names,
+      mayReach: (peer, host) => this.mayReach(peer, host),
+      deliver: options.onEvent,
     })
     this.#locator = new Locator({
       names: options.names,
@@ -460,7 +467,7 @@ export class SipEndpoint {
       else if (action.kind === 'message') this.#options.phones?.onMessage(action.report)
       else if (action.kind === 'watch') this.#options.onWatch?.(action.report)
       else if (action.kind === 'locate') void this.#locate(action.locationId, action.target)
-      else this.#options.onEvent(action.event)
+      else this.#namedHosts.take(action.event)
     }
     this.#schedule()
   }

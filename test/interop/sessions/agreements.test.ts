@@ -36,19 +36,6 @@ class Ear {
     return product.until('audio', async () => (this.#packets > before + 2 ? true : null))
   }
 
-  /** Sends silence to where this description wants audio, for 200 ms and more. */
-  async speaksTo(description: string): Promise<void> {
-    const port = Number(/^m=audio (\d+)/m.exec(description)![1])
-    const packet = Buffer.alloc(172, 0xff)
-    for (let n = 0; n < 10; n++) {
-      packet.set([0x80, 0, 0, n], 0)
-      packet.writeUInt32BE(n * 160, 4)
-      packet.writeUInt32BE(7, 8)
-      this.#socket.send(Buffer.from(packet), port, HOST)
-      await new Promise(later => setTimeout(later, 20))
-    }
-  }
-
   /** Resolves with whether any comes until another hears some. */
   async isDeafWhile(other: Ear): Promise<boolean> {
     // What was on its way to it.
@@ -85,6 +72,26 @@ for (const [who, begin] of Object.entries(BEGINS)) {
     assert.is(refused.what, '488')
     assert.match(field(refused.text, 'warning'), /^301 /)
     await third.hears()
+  })
+
+  test(`${who}: a host's name in a description is looked up, at the beginning and in a re-INVITE; one that leads nowhere is refused (488, Warning 399) (RFC 8866 §5.7)`, async () => {
+    const [first, second] = [await Ear.open(), await Ear.open()]
+    const named = (ear: Ear, name = 'localhost'): string =>
+      audioAt(ear.port).replace(`c=IN IP4 ${HOST}`, `c=IN IP4 ${name}`)
+    const talk = await begin(product, calls, [], {}, named(first))
+    await first.hears()
+    const change = async (cseq: number, body: string): Promise<Raw> => {
+      talk.send(talk.theirs('INVITE', cseq, [talk.contact, OFFER], version(body, cseq)))
+      const answer = await talk.peer.next(/[2-6]\d\d/)
+      talk.send(talk.theirs('ACK', cseq))
+      return answer
+    }
+    assert.is((await change(20, named(second))).what, '200')
+    assert.ok(await first.isDeafWhile(second))
+    const refused = await change(21, named(first, 'nobody.invalid'))
+    assert.is(refused.what, '488')
+    assert.match(field(refused.text, 'warning'), /^399 .*not known/)
+    await second.hears()
   })
 
   test(`${who}: a re-INVITE without an offer gets one, and audio follows the answer in its ACK (RFC 3264 §4)`, async () => {
@@ -181,12 +188,16 @@ test('where the 200 describes another place than the 183, audio goes to that of 
   await peer.next('200')
 })
 
-test('a description that names a host is not looked up: audio goes where that of the far end comes from', async () => {
+test('an offer that names a host that leads nowhere is refused with 488 and Warning 399; a call whose answer names one ends', async () => {
   const named = audioAt(6100).replace(`c=IN IP4 ${HOST}`, 'c=IN IP4 media.carrier.test')
-  const { ours, host } = await BEGINS['who has called us'](product, calls, [], {}, named)
-  const ear = await Ear.open(host)
-  await ear.speaksTo(bodyOf(ours.text))
-  await ear.hears()
+  const peer = await calls.peer()
+  peer.send(calls.inviteFrom(peer, 'UDP', named), product.sip.port)
+  assert.match(field((await peer.next('488')).text, 'warning'), /^399 .*not known/)
+  const carrier = await rawTrunk(calls)
+  const { id } = await product.ok('POST', '/calls', { to: `${carrier.prefix}10` })
+  await carrier.peer.takes('INVITE', '200 OK', [carrier.contact, OFFER], named)
+  await carrier.peer.takes('BYE')
+  assert.is((await calls.endOf(id)).ended_reason, 'codec_mismatch')
 })
 
 test('hold of both sides by `inactive` ends once both have ended it, whoever does first (RFC 3264 §8.4)', async () => {
