@@ -23,6 +23,8 @@ export interface Waiting {
   /** Agents who did not answer an offer of it. */
   tried: ReadonlySet<string>
   isOffered: boolean
+  /** Another node serves it. */
+  isElsewhere: boolean
   /** When the wait exceeds its limit; null: no limit, as for every callback. */
   overflowAt: number | null
 }
@@ -54,15 +56,19 @@ export interface QueueWorld {
   now: number
 }
 
+/** For so long since there is somebody for it, what waits leaves an agent to what is before it on another node, which may be dead by now [ms]. */
+const LEFT_MS = 2000
+
 /**
  * One round. Callers come before callbacks. Callers are ordered by waiting time, callbacks by priority and then by due time. Each gets one
- * free agent of its queue, or the agent that it is for; an agent gets at most one.
+ * free agent of its queue, or the agent that it is for; an agent gets at most one. The other nodes decide for their callers.
  */
 export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueDecision[] {
   const rules = new Map(queues.map(queue => [queue.id, queue]))
   const free = new Set(agents.filter(agent => isTaker(agent, now)))
   const signedIn = new Set(agents.filter(agent => agent.isSignedIn).map(agent => agent.id))
   const decisions: QueueDecision[] = []
+  const left = new Set<Agent>()
   for (const item of inOrder(waiting)) {
     const isOver = item.kind === 'call' && item.overflowAt !== null && item.overflowAt <= now
     // A phone that rings for it rings on, until the caller has waited too long.
@@ -70,15 +76,21 @@ export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueD
     const queue = item.queueId === null ? undefined : rules.get(item.queueId)
     const reason = item.kind === 'call' ? (shutReason(queue, signedIn) ?? (isOver ? 'max_wait' : null)) : null
     if (reason !== null) {
-      decisions.push({ kind: 'overflow', id: item.id, reason })
+      if (!item.isElsewhere) decisions.push({ kind: 'overflow', id: item.id, reason })
       continue
     }
+    const isLeft = (one: Agent): boolean =>
+      left.has(one) && (item.isElsewhere || now - Math.max(item.since, one.idleSince) < LEFT_MS)
     const agent = choose(
-      [...free].filter(one => mayTake(one, item, queue)),
+      [...free].filter(one => mayTake(one, item, queue) && !isLeft(one)),
       item,
       queue,
     )
     if (agent === undefined) continue
+    if (item.isElsewhere) {
+      left.add(agent)
+      continue
+    }
     free.delete(agent)
     decisions.push({ kind: 'offer', to: item.kind, id: item.id, agentId: agent.id })
   }

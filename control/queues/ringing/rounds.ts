@@ -26,6 +26,8 @@ const RING_TIMEOUT_S = 20
 export interface RoundRows {
   queues: QueueRow[]
   calls: QueueCallRow[]
+  /** The legs of the callers of this node: what leads the others on runs on theirs. */
+  own: Set<string | null>
   users: UserRow[]
   statuses: AgentStatusRow[]
   engaged: Set<string>
@@ -72,7 +74,7 @@ export async function round(
   const callbacks = isDraining ? [] : await callbacksNow(deps, trx, tenant, { queues, agents, now })
   const waiting: Waiting[] = []
   for (const row of rows.calls.filter(({ id }) => !apart.has(id))) {
-    waiting.push(await blamed(row.id, async () => waitingCall(trx, row, now)))
+    waiting.push(await blamed(row.id, async () => waitingCall(trx, row, { own: rows.own, now })))
   }
   for (const row of callbacks.filter(({ id, route }) => route !== 'assistant' && !apart.has(id))) {
     waiting.push(await blamed(row.id, async () => waitingCallback(row)))
@@ -129,11 +131,12 @@ async function isOpenNow(deps: CallCentreParts, trx: Trx, tenant: Tenant, now: D
 async function readRows(db: Db, tenant: Tenant): Promise<RoundRows> {
   const scoped = forTenant(db, tenant)
   const rings = await scoped.select('rings').select('open_user').where('open_user', 'is not', null).execute()
-  // Only callers of this node: what leads the others on runs on theirs.
-  const own = scoped.select('participants').select('id').where('step', '=', 'queued').where('node_id', '=', nodeOf(db))
+  const queued = scoped.select('participants').select('id').where('step', '=', 'queued')
+  const own = await queued.where('node_id', '=', nodeOf(db)).execute()
   return {
     queues: await allQueues(db, tenant),
-    calls: await scoped.select('queue_calls').selectAll().where('leg_id', 'in', own).execute(),
+    calls: await scoped.select('queue_calls').selectAll().where('leg_id', 'in', queued).execute(),
+    own: new Set(own.map(({ id }) => id)),
     users: await scoped.select('users').selectAll().where('status', '=', 'active').execute(),
     statuses: await scoped.select('agent_statuses').selectAll().where('status', '!=', 'offline').execute(),
     engaged: new Set(rings.map(ring => ring.open_user ?? '')),
@@ -187,7 +190,7 @@ export function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
 }
 
 /** The wait is measured by the steady clock, so setting the time of day does not change it. */
-function waitingCall(db: Db, row: QueueCallRow, now: Date): Waiting {
+function waitingCall(db: Db, row: QueueCallRow, { own, now }: { own: RoundRows['own']; now: Date }): Waiting {
   const since = now.getTime() - waitedMs(db, row, now.toISOString())
   const mayWaitMs = row.overflow_at === null ? null : Date.parse(row.overflow_at) - Date.parse(row.joined_at)
   return {
@@ -199,6 +202,7 @@ function waitingCall(db: Db, row: QueueCallRow, now: Date): Waiting {
     priority: 0,
     tried: new Set(triedOf(row)),
     isOffered: row.offered_to !== null,
+    isElsewhere: !own.has(row.leg_id),
     overflowAt: mayWaitMs === null ? null : since + mayWaitMs,
   }
 }
@@ -212,6 +216,7 @@ const waitingCallback = (row: CallbackRow): Waiting => ({
   priority: row.priority,
   tried: new Set(triedOf(row)),
   isOffered: false,
+  isElsewhere: false,
   overflowAt: null,
 })
 

@@ -22,6 +22,7 @@ const call = (id: string, more: Partial<Waiting> = {}): Waiting => ({
   priority: 0,
   tried: new Set(),
   isOffered: false,
+  isElsewhere: false,
   overflowAt: null,
   ...more,
 })
@@ -54,6 +55,23 @@ test('waits in order: the caller who has waited longest gets the agent, over all
   const queues = [queue(), queue({ id: 'r' })]
   const waiting = [call('late', { since: 20 }), call('early', { since: 10, queueId: 'r' })]
   assert.equal(offers(queues, waiting, [agent('ann')]), ['early>ann'])
+})
+
+test('waits in order over all nodes: an agent is left to who has waited longer on another node, until that has had the time to decide', () => {
+  const waiting = [call('early', { since: 10, isElsewhere: true }), call('late', { since: 20 })]
+  assert.equal(offers([queue()], waiting, [agent('ann')]), [])
+  assert.equal(offers([queue()], waiting, [agent('ann'), agent('bob', { idleSince: 1 })]), ['late>bob'])
+  assert.equal(offers([queue()], waiting, [agent('ann')], 2019), [], 'the later one is there for less than two seconds')
+  assert.equal(offers([queue()], waiting, [agent('ann')], 2020), ['late>ann'], 'the other node is gone')
+  assert.equal(offers([queue()], waiting, [agent('ann', { idleSince: 2000 })], 3999), [], 'she is free for less')
+  const before = [call('early', { since: 10 }), call('late', { since: 20, isElsewhere: true })]
+  assert.equal(offers([queue()], before, [agent('ann')]), ['early>ann'])
+  const over = [call('early', { overflowAt: 900, isElsewhere: true }), call('late', { since: 20 })]
+  assert.equal(
+    offers([queue()], over, [agent('ann')]),
+    ['late>ann'],
+    'that the other has waited too long is for its node',
+  )
 })
 
 test('a caller on the line comes before a callback; callbacks go by priority, then by due time', () => {
@@ -117,6 +135,7 @@ test('in no world is a call offered twice, an agent rung twice, or one in line p
         priority: fc.constant(5),
         tried: fc.uniqueArray(id).map(ids => new Set(ids)),
         isOffered: fc.boolean(),
+        isElsewhere: fc.constant(false),
         overflowAt: fc.option(fc.nat(2000)),
       }),
       { selector: one => one.id },
