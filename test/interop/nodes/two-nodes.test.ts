@@ -70,6 +70,11 @@ test('a phone that has registered through the edge is rung by each node, one cal
     const [hz, caller] = [440 + 300 * n, await Phone.open(`caller${n}`)]
     const call = await caller.call('4400', sip)
     call.say(tone(hz))
+    // Its answer comes before it is written that it waits.
+    await node.until('it waits', async () => {
+      const joined = await node.all('/events?type=queue.call.joined')
+      return joined.filter(({ data }) => data.object.queue_id === id).length > n ? true : null
+    })
     callers.push({ hz, caller, call })
   }
   for (const { hz, caller, call } of callers) {
