@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, pageOf } from '../http/list.ts'
+import type { Problem } from '../http/errors.ts'
+import { listParameters } from '../http/list.ts'
+import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { Exists } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
@@ -42,30 +43,22 @@ const userListQuery = input({
 
 export function userRoutes(deps: UserDeps): Route[] {
   const { store } = deps
+  const plain: Plain<'users', typeof userSchema> = {
+    store,
+    table: 'users',
+    object: 'user',
+    path: '/users',
+    api,
+    reply: userSchema,
+    toObject: toUser,
+  }
   return [
-    api.get({
-      path: '/users',
-      id: 'listUsers',
+    listRoute(plain, {
       summary: 'List members',
       description: 'Deactivated ones too, newest first.',
       query: userListQuery,
-      reply: listOf(userSchema),
-      handler: (context, { query }) => {
-        const { role, status, team_id } = query
-        const where = { role, status, team_id }
-        return pageOf({ db: store.db, tenant: context, table: 'users', where }, query, '/v1/users', toUser)
-      },
     }),
-    api.get({
-      path: '/users/:id',
-      id: 'getUser',
-      summary: 'Retrieve a member',
-      reply: userSchema,
-      handler: async (context, { params }) => {
-        const row = await forTenant(store.db, context).find('users', params.id)
-        return row === undefined ? missing('user', params.id) : toUser(row)
-      },
-    }),
+    { ...retrieveRoute(plain), summary: 'Retrieve a member' },
     api.patch({
       path: '/users/:id',
       id: 'updateUser',
@@ -99,9 +92,7 @@ export async function leaveTeam(trx: Trx, tenant: Tenant, teamId: string): Promi
 }
 
 async function change(deps: UserDeps, context: Context, id: string, body: Static<typeof changeBody>) {
-  return deps.store.transaction(async (trx): Promise<User | Problem> => {
-    const row = await forTenant(trx, context).find('users', id)
-    if (row === undefined) return missing('user', id)
+  return context.withRow('users', 'user', id, async (trx, row): Promise<User | Problem> => {
     const sent = sentColumns(body)
     const changed: UserRow = { ...row, ...sent }
     const isBack = row.status === 'deactivated' && changed.status !== 'deactivated'
