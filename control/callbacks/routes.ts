@@ -16,9 +16,8 @@ const api = operations('Callbacks', 'callbacks')
 const write = { reply: callbackSchema, errors: [409] as number[] } as const
 
 export function callbackRoutes(deps: CallbackDeps): Route[] {
-  const { store } = deps
   const plain: Plain<'callbacks', typeof callbackSchema> = {
-    store,
+    store: deps.store,
     table: 'callbacks',
     object: 'callback',
     path: '/callbacks',

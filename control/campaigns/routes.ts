@@ -66,9 +66,8 @@ const VERBS: Record<Verb, { id: string; summary: string; description: string }> 
 }
 
 export function campaignRoutes(deps: CampaignDeps): Route[] {
-  const { store } = deps
   const plain: Plain<'campaigns', typeof campaignSchema> = {
-    store,
+    store: deps.store,
     table: 'campaigns',
     object: 'campaign',
     path: '/campaigns',

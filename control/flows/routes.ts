@@ -120,7 +120,6 @@ function flowOperations(deps: SimulateDeps): Route[] {
 }
 
 function draftOperations(deps: SimulateDeps): Route[] {
-  const { store } = deps
   return [
     api.put({
       ...write,
@@ -149,7 +148,7 @@ function draftOperations(deps: SimulateDeps): Route[] {
       query: listQuery,
       reply: listOf(flowVersionSchema),
       handler: async (context, { params, query }) => {
-        const rows = forTenant(store.db, context)
+        const rows = forTenant(deps.store.db, context)
         if ((await rows.find('flows', params.id)) === undefined) return missing('flow', params.id)
         const versions = rows.select('flow_versions').selectAll().where('flow_id', '=', params.id)
         return page(versions, query, `/v1/flows/${params.id}/versions`, toFlowVersion)

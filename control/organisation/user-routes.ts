@@ -42,9 +42,8 @@ const userListQuery = input({
 })
 
 export function userRoutes(deps: UserDeps): Route[] {
-  const { store } = deps
   const plain: Plain<'users', typeof userSchema> = {
-    store,
+    store: deps.store,
     table: 'users',
     object: 'user',
     path: '/users',

@@ -15,7 +15,6 @@ import type { ReportRunRow } from './tables.ts'
 const api = operations('Reports', 'reports')
 
 export function reportRunRoutes(deps: ReportDeps): Route[] {
-  const { store } = deps
   return [
     api.get({
       path: '/reports/:id/runs',
@@ -24,7 +23,7 @@ export function reportRunRoutes(deps: ReportDeps): Route[] {
       query: listQuery,
       reply: listOf(reportRunSchema),
       handler: async (context, { params: { id }, query }) => {
-        const scoped = forTenant(store.db, context)
+        const scoped = forTenant(deps.store.db, context)
         if ((await scoped.find('reports', id)) === undefined) return missing('report', id)
         const runs = scoped.select('report_runs').selectAll().where('report_id', '=', id)
         return page(runs, query, `/v1/reports/${id}/runs`, toReportRun)

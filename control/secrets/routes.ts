@@ -25,9 +25,8 @@ export interface SecretDeps {
 }
 
 export function secretRoutes(deps: SecretDeps): Route[] {
-  const { store } = deps
   const plain = {
-    store,
+    store: deps.store,
     table: 'secrets' as const,
     object: 'secret',
     path: '/secrets',

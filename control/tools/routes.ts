@@ -171,7 +171,6 @@ async function write(
 }
 
 function versionRoutes(deps: ToolDeps): Route[] {
-  const { store } = deps
   return [
     api.get({
       params: idParams,
@@ -182,7 +181,7 @@ function versionRoutes(deps: ToolDeps): Route[] {
       query: listQuery,
       reply: listOf(toolVersionSchema),
       handler: async (context, { params: { id }, query }) => {
-        const scoped = forTenant(store.db, context)
+        const scoped = forTenant(deps.store.db, context)
         if ((await scoped.find('tools', id)) === undefined) return missing('tool', id)
         const versions = scoped.select('tool_versions').selectAll().where('tool_id', '=', id)
         return page(versions, query, `/v1/tools/${id}/versions`, toVersion)

@@ -12,9 +12,8 @@ import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '
 const api = operations('Webhooks', 'webhooks')
 
 export function webhookDeliveryRoutes(deps: NounParts): Route[] {
-  const { store } = deps
   const plain: Plain<'webhook_deliveries', typeof webhookDeliverySchema> = {
-    store,
+    store: deps.store,
     table: 'webhook_deliveries',
     object: 'webhook_delivery',
     path: '/webhook_deliveries',
