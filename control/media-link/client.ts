@@ -14,7 +14,8 @@ import {
   type Request,
   type ToMedia,
 } from '../../media/protocol.ts'
-import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type MediaPort } from './events.ts'
+import type { Sizes } from '../kernel/metrics/metrics-text.ts'
+import { type EventSink, type EventSource, MediaEvents, type MediaPort } from './events.ts'
 import { DEFAULT_DEADLINE_MS, MediaRequests, unavailable } from './requests.ts'
 
 const RECONNECT_MS = 100
@@ -145,7 +146,7 @@ export class MediaClient implements MediaPort {
     return this.#state
   }
 
-  get batchSizes(): BatchSizes {
+  get batchSizes(): Sizes {
     return this.#events.batchSizes
   }
 

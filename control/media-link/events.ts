@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../../media/protocol.ts'
 import { type FollowUps, type FollowUpTask, MAX_PENDING } from '../kernel/follow-ups.ts'
+import type { Sizes } from '../kernel/metrics/metrics-text.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
 import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
 import { CallersRefused } from './callers-refused.ts'
@@ -69,14 +70,6 @@ export interface EventSource {
   fail(): void
 }
 
-/** `counts[n]`: batches of up to `bounds[n]` events, and of more than the bound before it. */
-export interface BatchSizes {
-  bounds: readonly number[]
-  counts: readonly number[]
-  sum: number
-  count: number
-}
-
 type Job = ({ kind: 'event' } & NumberedEvent) | { kind: 'mark'; resolve: () => void }
 type Batch = { events: NumberedEvent[]; marks: (() => void)[] }
 
@@ -132,7 +125,7 @@ export class MediaEvents {
   }
 
   /** How many events were committed together, and how often. */
-  get batchSizes(): BatchSizes {
+  get batchSizes(): Sizes {
     return { bounds: SIZE_BOUNDS, counts: this.#sizes, sum: this.counters.events, count: this.counters.batches }
   }
 

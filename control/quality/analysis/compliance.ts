@@ -20,6 +20,7 @@ export const evidenceOf = ({ id, participantId, text, startMs, endMs }: Line): E
   end_ms: endMs,
 })
 
+/** A disclosure, or an item of a profile's checklist. */
 export interface Disclosure {
   key: string
   label: string
@@ -44,14 +45,6 @@ export interface Objection {
   followed_by: Evidence | null
   /** Whether the agent's next words resemble the library's answer. */
   answered: boolean
-}
-
-/** The items of a profile's checklist that were said. */
-export interface Checked {
-  key: string
-  label: string
-  is_said: boolean
-  said: Evidence | null
 }
 
 /** Minimum share of the library's answer that the agent must have said. */
@@ -88,7 +81,7 @@ export function forbiddenIn({ lines, profile }: Said): Forbidden[] {
   })
 }
 
-export const checklistIn = ({ lines, profile, heard }: Said): Checked[] =>
+export const checklistIn = ({ lines, profile, heard }: Said): Disclosure[] =>
   (profile?.settings.stages ?? [])
     .flatMap(({ key: stage, checklist }) => checklist.map(item => ({ ...item, stage })))
     .filter(({ phrases, key, stage }) => phrases.length > 0 || heard?.items.get(`${stage}/${key}`) === true)
