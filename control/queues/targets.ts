@@ -1,4 +1,5 @@
 import type { EndedReason, PaymentPause } from '../../media/protocol.ts'
+import type { Led } from '../assistants/actions/reach.ts'
 import { toCall } from '../calls/call-schema.ts'
 import { joinCapture } from '../calls/capture/later-capture.ts'
 import { findLeg, hangUpLeg, mainLeg, setLeg, turnAway, writeLeg } from '../calls/legs.ts'
@@ -31,13 +32,6 @@ export type RungParty = { type: 'user'; id: string } | { type: 'number'; to: str
 
 /** How long a party is rung that no queue offers the call to. */
 const DIRECT_TIMEOUT_S = 30
-
-/** The call and the leg that it is about. */
-export interface Led {
-  callId: string
-  legId: string
-  at: string
-}
 
 /** What follows once the caller was answered, or heard the recording announcement or question; stored as JSON. */
 export interface Then {

@@ -10,7 +10,8 @@ import type { LedRing } from '../input.ts'
 /** A party that can be rung. `to`: a number or SIP URI. */
 export type Party = { type: 'user'; id: string } | { type: 'number'; to: string }
 
-interface Led {
+/** The call and the leg that something is about. */
+export interface Led {
   callId: string
   legId: string
   at: string
