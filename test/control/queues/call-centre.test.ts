@@ -79,6 +79,28 @@ test('a caller waits with hold music until an agent answers; then both are in on
   await world.close()
 })
 
+test('an agent who is free is left to who has waited longer at another node, and rings for the next if that node has not taken her in two seconds', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann')
+  const [ann] = agents as [string]
+  await world.setStatus(ann, 'away')
+  const first = await world.call(queue)
+  await world.settle()
+  const legs = forTenant(world.store.db, world.tenant).update('participants')
+  await legs.set({ node_id: 'elsewhere' }).where('id', '=', first).execute()
+  await world.later(1000)
+  const second = await world.call(queue)
+  await world.settle()
+  await world.setStatus(ann, 'available')
+  await world.later(1999)
+  assert.is(world.ringing(ann).length, 0)
+  await world.later(1)
+  const [ring] = world.ringing(ann)
+  world.media.pickUp(ring!.legId)
+  await world.settle()
+  assert.is(world.legOf(ann)!.roomId, world.media.legs.get(second)!.roomId)
+  await world.close()
+})
+
 test("the figures count each leg of a call once, and `call.ended` shows every leg's that has ended, as GET /calls/{id} does", async () => {
   const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0 }, 'ann')
   const [ann] = agents as [string]
