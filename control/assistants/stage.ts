@@ -1,5 +1,5 @@
 import type { CommandName, Failure, Reply, Request } from '../../media/protocol.ts'
-import { isUndecided } from '../../media/protocol.ts'
+import { isFailure, isUndecided } from '../../media/protocol.ts'
 import { isPaused } from '../calls/pci.ts'
 import { insertSteps, type TimedStep } from '../calls/programs/records.ts'
 import type { CallProgramRow } from '../calls/programs/tables.ts'
@@ -110,11 +110,15 @@ export class Stage {
     this.#woken()
   }
 
-  /** Sends a command. A failure is returned. Without any reply the run stops, and begins again once media is connected, or has told the outcome. */
+  /**
+   * Sends a command. A failure is returned. Without any reply the run stops, and begins again once media is connected, or has told the outcome. It
+   * also stops if the party had left before: its end is on the way.
+   */
   async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
     if (this.signal.aborted) throw new Stopped()
     const reply = await this.#media.request(name, body)
-    if (this.signal.aborted || isUndecided(reply)) throw new Stopped()
+    const isOver = isFailure(reply) && this.#media.isEnding(this.legId)
+    if (this.signal.aborted || isUndecided(reply) || isOver) throw new Stopped()
     return reply
   }
 

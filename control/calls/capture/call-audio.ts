@@ -102,9 +102,9 @@ export class CallAudio {
       encrypted: await encryptsRecordings(store.db, tenantOf(call)),
     })
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
-    // The call may have ended by now. Media has reported what was recorded before this answer; if nothing was, it will not report at all.
-    await media.settled()
-    log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
+    // Media has reported what was recorded before this answer; if nothing was, it will not report at all.
+    if (!(await this.#hasEnded(call, media)))
+      log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
     await store.transaction(trx => applyRecording(trx, call.id, null, now()))
   }
 
@@ -112,13 +112,19 @@ export class CallAudio {
     const { store, streams, log, now } = this.#deps
     const reply = await startStream(store.db, streams, media, call, row)
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
-    await media.settled()
-    log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
-    const end = { status: 'failed', endedReason: 'connect_failed', endedDetail: reply.message } as const
+    const hasEnded = await this.#hasEnded(call, media)
+    if (!hasEnded) log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
+    const failed = { status: 'failed', endedReason: 'connect_failed', endedDetail: reply.message } as const
     await store.transaction(async trx => {
       const current = await rowBy(trx, 'media_streams', { id: row.id })
-      if (current !== undefined) await endStream(trx, current, now(), end)
+      if (current !== undefined) await endStream(trx, current, now(), hasEnded ? undefined : failed)
     })
+  }
+
+  /** Whether the call was over before media's last answer: then there was nothing left to capture. */
+  async #hasEnded({ id }: CallRow, media: MediaPort): Promise<boolean> {
+    await media.settled()
+    return (await rowBy(this.#deps.store.db, 'calls', { id }))?.ended_at !== null
   }
 
   async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<void> {
