@@ -110,15 +110,13 @@ export class Stage {
     this.#woken()
   }
 
-  /**
-   * Sends a command. A failure is returned. Without any reply the run stops, and begins again once media is connected, or has told the outcome. It
-   * also stops if the party had left before: its end is on the way.
-   */
+  /** Sends a command. A failure is returned. Without any reply the run stops, and begins again once media is connected, or has told the outcome. */
   async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
     if (this.signal.aborted) throw new Stopped()
     const reply = await this.#media.request(name, body)
-    const isOver = isFailure(reply) && this.#media.isEnding(this.legId)
-    if (this.signal.aborted || isUndecided(reply) || isOver) throw new Stopped()
+    // Who has left makes every command fail: the end of the run is on the way.
+    const hasLeft = isFailure(reply) && this.#media.isEnding(this.legId)
+    if (this.signal.aborted || isUndecided(reply) || hasLeft) throw new Stopped()
     return reply
   }
 

@@ -8,7 +8,7 @@ import { applyRecording, applyStream, endStream, STOPPED } from '../records.ts'
 import type { Of } from '../steps/event-handler.ts'
 import { follow } from '../steps/follow.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
-import { type CallCapture, callCaptureOf, encryptsRecordings } from './call-capture.ts'
+import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
 import { changedCalls, forgetChange } from './changes.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
 import { refuseTranscript } from './transcript-rows.ts'
@@ -68,8 +68,9 @@ export class CallAudio {
     }
     // Without an answer it is retried (`keepDue`).
     if (isUndecided(recording) || isUndecided(transcript)) return
-    // What an announcement is about begins by itself when the caller hears it, and is stopped then.
-    if (isAnnounced(callCaptureOf(call))) return
+    // What an announcement is about, to which nobody need agree, begins by itself when the caller hears it, and is stopped then.
+    const capture = callCaptureOf(call)
+    if (capture?.asked === 'asking' && (capture.later ?? capture).consent === null) return
     await media.settled()
     await store.transaction(async trx => {
       const change = trx.deleteFrom('capture_changes').where('call_id', '=', call.id).where('action', '=', 'stop')
@@ -147,10 +148,6 @@ export class CallAudio {
     await applyRecording(trx, body.recordingId, null, at)
   }
 }
-
-/** The caller hears an announcement, and need not agree. */
-const isAnnounced = (capture: CallCapture | null): boolean =>
-  capture?.asked === 'asking' && (capture.later ?? capture).consent === null
 
 /** `conflict`: it runs already. Without an answer, the next snapshot shows whether it runs. */
 const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
