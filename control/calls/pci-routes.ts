@@ -10,8 +10,18 @@ import type { MediaPort } from '../media-link/events.ts'
 import type { PciOf, PciSettings } from '../organisation/pci.ts'
 import { isBeingAsked } from './capture/call-capture.ts'
 import { mediaUnavailable } from './dial.ts'
-import { type CallPci, callPciSchema, isPaymentNumber, pausesOf, targetId, targetOf, toCallPci } from './pci.ts'
-import type { CallRow, ParticipantRow } from './tables.ts'
+import {
+  type CallPci,
+  callPciSchema,
+  isOnPaymentNumber,
+  participantsOf,
+  pausesOf,
+  paymentLineOf,
+  targetId,
+  targetOf,
+  toCallPci,
+} from './pci.ts'
+import type { CallRow } from './tables.ts'
 
 const api = operations('Card payments', 'pci')
 
@@ -28,7 +38,7 @@ const pciBody = input({
     Type.String({
       maxLength: 200,
       description:
-        "The participant that is the payment line. It alone hears the caller's keys. With `pci.payment_numbers_only` of the organisation it must be on a payment number.",
+        "The participant that is the payment line. It alone hears the caller's keys. With `pci.payment_numbers_only` of the organisation it must be on a payment number. Absent: whoever we have called at a payment number, also one who comes into the pause.",
     }),
   ),
   max_seconds: Type.Optional(
@@ -164,29 +174,7 @@ async function destinationOf(
     if (settings.numbersOnly) return unfit('The organisation accepts payments only on its `payment_line` numbers.')
     return named === payer ? unfit('This is the party who pays. Name the one who is to receive its keys.') : named
   }
-  for (const participant of present) {
-    if (await isOnPaymentNumber(db, tenant, participant)) return participant.id
-  }
-  return null
+  return (await paymentLineOf(db, tenant, present))?.id ?? null
 }
 
 const unfit = (message: string): Problem => invalid('destination_participant_id', message)
-
-/**
- * We called the party there, as a call of its own or for this one. A party that has dialled the number is its caller, and a caller's own
- * number is only a claim.
- */
-async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {
-  if (participant.ring_id !== null) return isPaymentNumber(db, tenant, participant.address ?? '')
-  const own = await forTenant(db, tenant).find('calls', participant.call_id)
-  return own?.direction === 'outbound' && isPaymentNumber(db, tenant, own.to_address)
-}
-
-/** The participants of the call, or of its session. */
-async function participantsOf(db: Db, tenant: Tenant, call: CallRow): Promise<ParticipantRow[]> {
-  const participants = forTenant(db, tenant).select('participants').selectAll().where('left_at', 'is', null)
-  if (call.kind === 'conference') return participants.where('session_call_id', '=', call.id).execute()
-  const own = await participants.where('call_id', '=', call.id).execute()
-  const session = own[0]?.session_call_id ?? null
-  return session === null ? own : participants.where('session_call_id', '=', session).execute()
-}

@@ -7,7 +7,8 @@ import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import { loadLeg } from './records.ts'
 import type { Of } from './steps/event-handler.ts'
-import type { CallRow, CapturePauseRow } from './tables.ts'
+import { follow } from './steps/follow.ts'
+import type { CallRow, CapturePauseRow, ParticipantRow } from './tables.ts'
 
 /** Specification, "CallPci". */
 export const callPciSchema = Type.Object({
@@ -103,7 +104,11 @@ export async function applyCapture(
   const tenant = tenantOf(call)
   const scoped = forTenant(trx, tenant)
   const before = await pausesOf(trx, tenant, call.id)
-  if (state.paused === before.some(pause => pause.id === id)) return
+  const known = before.find(pause => pause.id === id)
+  if (state.destinationLegId !== null && known?.destination_participant_id === null) {
+    await scoped.change('capture_pauses', id, { destination_participant_id: state.destinationLegId })
+  }
+  if (state.paused === (known !== undefined)) return
   const base = { organisation_id: call.organisation_id, livemode: call.livemode, id, call_id: call.id }
   const after = state.paused
     ? {
@@ -129,11 +134,62 @@ export async function applyCapture(
 /** Media has paused or resumed the capture of a call. */
 export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<void> {
   const call = await callOfTarget(trx, body.target)
-  if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), ...body }, at)
+  if (call === undefined) return
+  await applyCapture(trx, call, { id: targetId(body.target), ...body }, at)
+  if (body.state.paused) await directKeys(trx, call)
+}
+
+/** A pause that has no payment line gets the one that has come into its call later. */
+export async function directKeys(trx: Trx, call: CallRow): Promise<void> {
+  const tenant = tenantOf(call)
+  const undirected = forTenant(trx, tenant).select('capture_pauses').select(['id', 'call_id'])
+  const pauses = await undirected.where('destination_participant_id', 'is', null).execute()
+  if (pauses.length === 0) return
+  const present = await participantsOf(trx, tenant, call)
+  const line = await paymentLineOf(trx, tenant, present)
+  if (line === undefined) return
+  const calls = new Set([call.id, ...present.flatMap(one => [one.call_id, one.session_call_id])])
+  for (const { id, call_id } of pauses.filter(pause => calls.has(pause.call_id))) {
+    const target: Target = id === call_id ? { roomId: id } : { legId: id }
+    follow(trx, call.id, async ({ media }) => {
+      await media.request('capture.direct', { target, destinationLegId: line.id })
+    })
+  }
 }
 
 /** Whether a number is marked as a payment number. */
 export async function isPaymentNumber(db: Db, tenant: Tenant, number: string): Promise<boolean> {
   const numbers = forTenant(db, tenant).select('phone_numbers').select('id').where('number', '=', number)
   return (await numbers.where('payment_line', '=', 1).executeTakeFirst()) !== undefined
+}
+
+/**
+ * We called the party there, as a call of its own or for this one. A party that has dialled the number is its caller, and a caller's own
+ * number is only a claim.
+ */
+export async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {
+  if (participant.ring_id !== null) return isPaymentNumber(db, tenant, participant.address ?? '')
+  const own = await forTenant(db, tenant).find('calls', participant.call_id)
+  return own?.direction === 'outbound' && isPaymentNumber(db, tenant, own.to_address)
+}
+
+/** Whoever of these is at one of the organisation's payment numbers. */
+export async function paymentLineOf(
+  db: Db,
+  tenant: Tenant,
+  present: ParticipantRow[],
+): Promise<ParticipantRow | undefined> {
+  for (const participant of present) {
+    if (await isOnPaymentNumber(db, tenant, participant)) return participant
+  }
+  return undefined
+}
+
+/** The participants of the call, or of its session. */
+export async function participantsOf(db: Db, tenant: Tenant, call: CallRow): Promise<ParticipantRow[]> {
+  const participants = forTenant(db, tenant).select('participants').selectAll().where('left_at', 'is', null)
+  if (call.kind === 'conference') return participants.where('session_call_id', '=', call.id).execute()
+  const own = await participants.where('call_id', '=', call.id).execute()
+  const session = own[0]?.session_call_id ?? null
+  return session === null ? own : participants.where('session_call_id', '=', session).execute()
 }

@@ -69,6 +69,7 @@ export class Rooms {
   readonly commands = {
     'room.play': async request => await this.#play(request),
     'capture.pause': request => this.#pause(request),
+    'capture.direct': request => this.#captures.direct(request),
     'capture.resume': request => this.#captures.resume(request),
   } satisfies Partial<EngineHandlers>
   readonly #options: RoomsOptions

@@ -351,6 +351,8 @@ export const COMMANDS = {
       request: requested,
     }),
   ),
+  /** The payment line of a pause that has none yet. Failure `conflict` when not paused, or when it has one. */
+  'capture.direct': command<CaptureState>()('target', Type.Object({ target, destinationLegId: id })),
   /** Failure `conflict` when not paused. */
   'capture.resume': command<CaptureState>()('target', Type.Object({ target, request: requested })),
   'stream.start': command<StreamSnapshot>()('starts', streamSpec),

@@ -57,6 +57,14 @@ export class CapturePause {
     return this.#go('pause', state, now + lengthMs) ?? { failure: 'conflict', message: 'paused already' }
   }
 
+  /** Keys go to this payment line from now on. Failure `conflict` if not paused, or if they go to one already. */
+  direct(destinationLegId: string): CaptureState | Failure {
+    if (!this.paused) return { failure: 'conflict', message: 'not paused' }
+    if (this.#state.destinationLegId !== null) return { failure: 'conflict', message: 'there is a payment line' }
+    this.#state = { ...this.#state, destinationLegId }
+    return this.#state
+  }
+
   /** Ends the pause. Failure `conflict` if not paused. */
   resume(): CaptureState | Failure {
     return this.#go('resume') ?? { failure: 'conflict', message: 'not paused' }

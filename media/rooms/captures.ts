@@ -24,7 +24,7 @@ export class Captures {
   readonly #changed: (change: Events['capture.changed']) => void
   readonly #lineExpired: (legId: string) => void
 
-  /** @param changed called when a pause begins or ends @param lineExpired the deadline is about to end the pause of a payment line */
+  /** @param changed called when a pause begins, gets its payment line or ends @param lineExpired the deadline is about to end the pause of a payment line */
   constructor(changed: (change: Events['capture.changed']) => void, lineExpired: (legId: string) => void) {
     this.#changed = changed
     this.#lineExpired = lineExpired
@@ -42,9 +42,15 @@ export class Captures {
     return state
   }
 
+  direct({ target, destinationLegId }: Request<'capture.direct'>): CaptureState | Failure {
+    const state = this.#entries.get(targetId(target))?.pause.direct(destinationLegId) ?? NOT_PAUSED
+    if (!('failure' in state)) this.#changed({ target, state, by: 'command' })
+    return state
+  }
+
   resume(request: Request<'capture.resume'>): CaptureState | Failure {
     const entry = this.#entries.get(targetId(request.target))
-    if (entry === undefined) return { failure: 'conflict', message: 'capture is not paused' }
+    if (entry === undefined) return NOT_PAUSED
     const state = entry.pause.resume()
     if (!('failure' in state)) this.#end(entry, 'command', request)
     return state
@@ -101,6 +107,8 @@ export class Captures {
     return [...this.#entries.values()].map(({ target, pause }) => ({ target, state: pause.state }))
   }
 }
+
+const NOT_PAUSED: Failure = { failure: 'conflict', message: 'capture is not paused' }
 
 const asked = (command?: Request<'capture.resume'>): Pick<Events['capture.changed'], 'request'> =>
   command?.request === undefined ? {} : { request: command.request }

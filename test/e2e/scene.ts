@@ -106,14 +106,20 @@ export async function dialledIn(product: Product, room: TestRoom, name: string) 
   return { phone, call, participantId }
 }
 
-/** Sets up a payer's phone, the organisation's payment line over a trunk, card-payment mode, and a published flow that leads there. */
-export async function shopWith(product: Product, graph: object) {
-  const [phone, line] = [await Phone.open('payer'), await Phone.open('line')]
+/** A phone at the organisation's payment number, +14155550142; card-payment mode is on. */
+export async function paymentLine(product: Product): Promise<Phone> {
+  const line = await Phone.open('line')
   const [host = '', port = ''] = line.uri.replace(/^sip:[^@]*@/, '').split(':')
   const trunk = await product.ok('POST', '/connections', { name: 'Bank', kind: 'trunk', host, port: Number(port) })
   const number = { number: '+14155550142', connection_id: trunk.id, payment_line: true }
   await product.ok('POST', '/phone_numbers', number)
   await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
+  return line
+}
+
+/** Sets up a payer's phone, the organisation's payment line over a trunk, card-payment mode, and a published flow that leads there. */
+export async function shopWith(product: Product, graph: object) {
+  const [phone, line] = [await Phone.open('payer'), await paymentLine(product)]
   const { id: flowId } = await product.ok('POST', '/flows', { name: 'Shop', kind: 'ivr', graph })
   await product.ok('POST', `/flows/${flowId}/publish`, {})
   return { phone, line, flowId: flowId as string }

@@ -183,6 +183,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     return {}
   },
   'capture.pause': (model, request) => (model.isHere(request.target) ? model.pause(request) : notFound('target')),
+  'capture.direct': (model, request) => (model.isHere(request.target) ? model.direct(request) : notFound('target')),
   'capture.resume': (model, { target, request }) =>
     model.isHere(target) ? model.resume(target, 'command', request) : notFound('target'),
   'stream.start': (model, { streamId, target }) => {

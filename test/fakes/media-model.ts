@@ -340,6 +340,17 @@ export class MediaModel {
     return state
   }
 
+  direct({ target, destinationLegId }: Commands['capture.direct']['request']): CaptureState | Failure {
+    const key = JSON.stringify(target)
+    const before = this.pauses.get(key)
+    if (before === undefined || before.destinationLegId !== null)
+      return { failure: 'conflict', message: 'not to be had' }
+    const state = { ...before, destinationLegId }
+    this.pauses.set(key, state)
+    this.emit('capture.changed', { target, state, by: 'command' })
+    return state
+  }
+
   /** Ends a pause, by a command or by its deadline. */
   resume(
     target: Target,

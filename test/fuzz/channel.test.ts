@@ -165,6 +165,7 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
   'room.play': { roomId: `call_${legId}`, sources: [{ kind: 'file', path: '/nowhere.wav' }], loop: true },
   'room.close': { roomId: 'room_other', reason: 'api_hangup' },
   'capture.pause': { target: { legId }, maxSeconds: 1, reason: 'card', maskDtmf: true, destinationLegId: null },
+  'capture.direct': { target: { legId }, destinationLegId: legId },
   'capture.resume': { target: { legId } },
   'stream.start': {
     streamId: `stream_${n}`,

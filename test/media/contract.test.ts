@@ -3,7 +3,7 @@ import { createConnection } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { MediaRequests } from '../../control/media-link/requests.ts'
-import type { CommandName, Commands, DialTarget, LegSnapshot, MediaEvent } from '../../media/protocol.ts'
+import type { CaptureState, CommandName, Commands, DialTarget, LegSnapshot, MediaEvent } from '../../media/protocol.ts'
 import { encodeMessage, isFailure, MessageReader } from '../../media/protocol.ts'
 import { FakeMedia } from '../fakes/media.ts'
 import type { MediaDouble } from '../fakes/media-double.ts'
@@ -324,6 +324,23 @@ for (const [name, open] of [
         assert.is(failureOf(await party.run('capture.resume', { target })), null)
         assert.equal(await send(), { masked: false })
       }
+    },
+  )
+
+  proves(
+    'a pause without a payment line gets one later, once, and tells it; what is not paused gets none',
+    async party => {
+      const legId = await answered(party, 'call_1')
+      const target = { legId }
+      const direct = (line: string) => party.run('capture.direct', { target, destinationLegId: line })
+      assert.is(failureOf(await direct('part_line')), 'conflict')
+      const pause = { maxSeconds: 9, reason: 'payment', maskDtmf: true, destinationLegId: null }
+      await party.run('capture.pause', { target, ...pause })
+      const state = (await direct('part_line')) as CaptureState
+      assert.equal([state.paused, state.destinationLegId, state.reason], [true, 'part_line', 'payment'])
+      assert.equal(told(party).slice(4), ['capture.changed', 'capture.changed'])
+      assert.is(failureOf(await direct('part_other')), 'conflict')
+      assert.is(failureOf(await party.run('capture.resume', { target })), null)
     },
   )
 

@@ -10,6 +10,7 @@ import type { CallAudio } from '../capture/call-audio.ts'
 import type { CallDtmf } from '../dtmf-schema.ts'
 import type { CallFax, CallFaxTone } from '../fax-schema.ts'
 import type { CallOneWay } from '../one-way-schema.ts'
+import { directKeys } from '../pci.ts'
 import { applyToLeg, endLeg, insertRecording, loadLeg } from '../records.ts'
 import type { CallSpeaking } from '../sound/speaking-schema.ts'
 import type { PinVerdict } from '../steps/decide.ts'
@@ -68,6 +69,8 @@ export class LegEvents {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return
     const { participant, call } = await applyToLeg(trx, rows, onJoined(rows, body, at), at)
+    // Only whom we have called can be a payment line.
+    if (participant.ring_id !== null || call.direction === 'outbound') await directKeys(trx, call)
     if (call.room_id !== null && participant.role === 'moderator') wakeWaiting(trx, call.room_id)
   }
 

@@ -1,7 +1,7 @@
 import { type LegSnapshot, type MediaSnapshot, NOT_PAUSED } from '../../../media/protocol.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import { applyCapture, callOfTarget, targetId } from '../pci.ts'
+import { applyCapture, callOfTarget, directKeys, targetId } from '../pci.ts'
 import { applyRecording, applyStream, endStream, loadLeg } from '../records.ts'
 import { resumeSandboxLeg } from '../sandbox.ts'
 import type { Conducting } from '../steps/follow.ts'
@@ -108,7 +108,9 @@ export class Reconciler {
     await this.#each(over, (trx, { call, pauseId: id }) => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
     await this.#each(pauses, async (trx, { target, state }) => {
       const call = await callOfTarget(trx, target)
-      if (call !== undefined) await applyCapture(trx, call, { id: targetId(target), state }, at)
+      if (call === undefined) return
+      await applyCapture(trx, call, { id: targetId(target), state }, at)
+      await directKeys(trx, call)
     })
     await this.#endLostAttachments(snapshot, at)
     // Read before the first of them ends: others may be dialled in its place.

@@ -212,6 +212,43 @@ test('a payment number that the call was transferred to is its payment line, als
   await world.close()
 })
 
+const linesOf = async ({ store }: CallsWorld) =>
+  store.db.selectFrom('capture_pauses').select(['id', 'destination_participant_id as line']).execute()
+
+test('a payment line that the call is transferred to during the pause gets the keys from then on', async () => {
+  const { world, id, pay } = await payingCall()
+  const { control, media } = world
+  await control.ask('POST /v1/connections', { name: 'Carrier', kind: 'trunk', host: '198.51.100.7' })
+  await control.ask('POST /v1/phone_numbers', { number: '+15550000009', payment_line: true })
+  assert.is((await pay({ action: 'pause' })).body.destination_participant_id, null)
+  await control.ask(`POST /v1/calls/${id}/transfer`, { to: '+15550000009' })
+  const { legId: line } = await media.command('leg.dial')
+  media.pickUp(line)
+  assert.equal(await media.command('capture.direct'), { target: { legId: 'part_1' }, destinationLegId: line })
+  await media.committed()
+  assert.equal(await linesOf(world), [{ id: 'part_1', line }])
+  assert.is((await eventTypes(world, id)).filter(type => type === 'call.pci.paused').length, 1)
+  assert.is((await pay({ action: 'resume' })).status, 200)
+  await world.close()
+})
+
+test('a payment line that is invited to the session during the pause gets the keys from then on', async () => {
+  const world = await makeCallsWorld()
+  const { control, media, openRoom } = world
+  await control.ask('PATCH /v1/organisation', { pci: { enabled: true } })
+  await control.ask('POST /v1/connections', { name: 'Carrier', kind: 'trunk', host: '198.51.100.7' })
+  await control.ask('POST /v1/phone_numbers', { number: '+15550000009', payment_line: true })
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
+  assert.is((await control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause' })).status, 200)
+  const invited = await control.ask(`POST /v1/conference_rooms/${openRoom}/participants`, { to: '+15550000009' })
+  const line = invited.body.id
+  media.pickUp(line)
+  assert.equal(await media.command('capture.direct'), { target: { roomId: room.roomId }, destinationLegId: line })
+  await media.committed()
+  assert.equal(await linesOf(world), [{ id: room.roomId, line }])
+  await world.close()
+})
+
 test('who has dialled a payment number is a caller, never the payment line', async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world

@@ -224,6 +224,24 @@ test('RFC 4733 events reach the payment line and nobody else, and are masked in 
   )
 })
 
+test('a payment line that comes into the pause hears the keys from then on, and nobody else does', async () => {
+  silence(SETTLED)
+  pause({ destinationLegId: null })
+  const from = engine.ticks
+  pressKey(4)
+  holdKey('6', 5)
+  silence(SETTLED)
+  engine.engine.do('capture.direct', { target: { legId: CALLER }, destinationLegId: PAYMENT })
+  holdKey('5', 5)
+  silence(SETTLED)
+  pressKey(8)
+  engine.run(40)
+  assert.equal([...new Set(payment.received.events.map(event => event.code))], [8])
+  assert.is(keysIn(payment, from - 1), '5')
+  assert.is(agent.received.events.length, 0)
+  assert.ok(loudestTone(agent, from - 1) < NOTHING)
+})
+
 test('of two who pay in one room, each by a pause of its own, each payment line hears its payer and not the other one', async () => {
   const [OTHER, OTHER_LINE] = ['part_other', 'part_other_pay']
   const other = await engine.join(OTHER)
