@@ -59,7 +59,8 @@ export interface BrowserServerOptions {
   maxConnections?: number
 }
 
-type PageFormat = 'mulaw_8000' | 'l16_16000'
+const FORMATS = ['mulaw_8000', 'l16_16000'] as const
+type PageFormat = (typeof FORMATS)[number]
 
 interface Pending {
   request: IncomingMessage
@@ -131,8 +132,17 @@ export class BrowserServer {
   }
 
   /** The API's error envelope, for refusals before control is asked. */
-  #error(code: string, message: string, requestId = newBrowserId()): object {
-    return errorBody({ code, message, requestId, publicUrl: this.#options.publicUrl })
+  #error(code: string, message: string, requestId = newBrowserId(), param: string | null = null): object {
+    return {
+      error: {
+        type: TYPES[code] ?? 'invalid_request_error',
+        code,
+        message,
+        param,
+        doc_url: `${this.#options.publicUrl}/docs/errors#${code}`,
+        request_id: requestId,
+      },
+    }
   }
 
   #tlsServer(
@@ -173,9 +183,9 @@ export class BrowserServer {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy())
     const browserId = newBrowserId()
-    const refuse = (status: number, code: string, message: string): void => {
+    const refuse = (status: number, code: string, message: string, param: string | null = null): void => {
       this.counters.refused++
-      answer(socket, status, this.#error(code, message, browserId))
+      answer(socket, status, this.#error(code, message, browserId, param))
     }
     const use = PATHS[pathOf(request)]
     const token = tokenOf(request)
@@ -195,7 +205,9 @@ export class BrowserServer {
       if (refusal !== null) refuse(refusal.status, refusal.code, refusal.message)
     } else if (this.#pending.size >= MAX_PENDING || !this.#options.hasRoom(use)) {
       refuse(429, 'capacity_exhausted', 'No call capacity right now.')
-    } else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
+    } else if (formatOf(request) === null)
+      refuse(400, 'parameter_invalid', `format is ${FORMATS.join(' or ')}.`, 'format')
+    else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
     else {
       const timer = setTimeout(() => {
         if (this.#pending.delete(browserId)) refuse(503, 'media_unavailable', 'Nobody could judge the client token.')
@@ -261,7 +273,7 @@ export class BrowserServer {
     let isOpen = false
     this.#ws.handleUpgrade(request, socket, head, ws => {
       isOpen = true
-      use(ws, socket as Socket, formatOf(request), reachedBy(host, request.socket))
+      use(ws, socket as Socket, formatOf(request)!, reachedBy(host, request.socket))
     })
     return isOpen
   }
@@ -315,9 +327,11 @@ function tokenOf(request: IncomingMessage): string | null {
   return token === null || token === '' || token.length > MAX_TOKEN ? null : token
 }
 
-/** `?format=l16_16000` asks for linear audio at 16 kHz; without it is mu-law at 8 kHz. */
-const formatOf = (request: IncomingMessage): PageFormat =>
-  urlOf(request)?.searchParams.get('format') === 'l16_16000' ? 'l16_16000' : 'mulaw_8000'
+/** `?format=l16_16000` asks for linear audio at 16 kHz; without it is mu-law at 8 kHz. Null: there is no such format. */
+const formatOf = (request: IncomingMessage): PageFormat | null => {
+  const named = urlOf(request)?.searchParams.get('format') ?? FORMATS[0]
+  return FORMATS.find(format => format === named) ?? null
+}
 
 const TYPES: Record<string, string> = {
   client_token_invalid: 'authentication_error',
@@ -327,22 +341,6 @@ const TYPES: Record<string, string> = {
 }
 
 const newBrowserId = (): string => `brw_${newUlid()}`
-
-const errorBody = ({
-  code,
-  message,
-  requestId,
-  publicUrl,
-}: Record<'code' | 'message' | 'requestId' | 'publicUrl', string>) => ({
-  error: {
-    type: TYPES[code] ?? 'invalid_request_error',
-    code,
-    message,
-    param: null,
-    doc_url: `${publicUrl}/docs/errors#${code}`,
-    request_id: requestId,
-  },
-})
 
 const REASONS: Record<number, string> = {
   400: 'Bad Request',

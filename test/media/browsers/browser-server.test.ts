@@ -120,6 +120,19 @@ test('while the engine threads are full, only pages that call are refused: a sof
   await media.close()
 })
 
+test('a format that there is not is refused, and its token is not used', async () => {
+  const asked: string[] = []
+  const server = await serverWith((_, id) => asked.push(id))
+  const page = await knock(server, '/v1/web_calls?client_token=t&format=opus', KEY)
+  const [bytes] = (await once(page, 'data')) as [Buffer]
+  const [head = '', body = ''] = bytes.toString('latin1').split('\r\n\r\n')
+  assert.match(head, /^HTTP\/1\.1 400 /)
+  const { error } = JSON.parse(body)
+  assert.equal([error.code, error.param, asked], ['parameter_invalid', 'format', []])
+  page.destroy()
+  server.close()
+})
+
 test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
   const seen: { opened: number; admitted: boolean[] } = { opened: 0, admitted: [] }
   const server = await serverWith((at, id) => seen.admitted.push(at.admit(id, () => seen.opened++)))
