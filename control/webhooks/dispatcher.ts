@@ -163,11 +163,14 @@ export class WebhookDispatcher implements Sender {
   async deliverDue(): Promise<number> {
     let made = 0
     for (;;) {
+      // An attempt that ends while this looks makes room for what waited for its place.
+      const wereRunning = this.#running.size > 0
       const claimed = await this.#claim(true)
       await this.#beginning
       made += claimed
-      if (claimed === 0 && this.#running.size === 0) return made
-      if (claimed === 0) await Promise.race(this.#running)
+      if (claimed > 0) continue
+      if (this.#running.size > 0) await Promise.race(this.#running)
+      else if (!wereRunning) return made
     }
   }
 

@@ -224,7 +224,10 @@ test('a media stream gets silence from the first frame of a pause on: zeros for 
   for (const of of [`${CALLER} inbound`, `${AGENT} outbound`, 'room inbound']) {
     const [all, from] = [payloads.get(of)!, before.get(of)!]
     assert.not(isSilent(all[from - 1]!), `${of} before the pause`)
-    assert.equal(all.slice(from).map(isSilent), new Array(10).fill(true), of)
+    // Between threads a frame may come a tick sooner or later.
+    const paused = all.slice(from)
+    assert.ok(paused.length >= 9, `${of}: ${paused.length} frames in the pause`)
+    assert.ok(paused.every(isSilent), `${of}: ${paused.map(isSilent)}`)
   }
   await engine.close()
   rmSync(dir, { recursive: true })
