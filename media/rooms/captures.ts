@@ -43,14 +43,14 @@ export class Captures {
   }
 
   direct({ target, destinationLegId }: Request<'capture.direct'>): CaptureState | Failure {
-    const state = this.#entries.get(targetId(target))?.pause.direct(destinationLegId) ?? NOT_PAUSED
+    const state = this.#entries.get(targetId(target))?.pause.direct(destinationLegId) ?? NO_SUCH_PAUSE
     if (!('failure' in state)) this.#changed({ target, state, by: 'command' })
     return state
   }
 
   resume(request: Request<'capture.resume'>): CaptureState | Failure {
     const entry = this.#entries.get(targetId(request.target))
-    if (entry === undefined) return NOT_PAUSED
+    if (entry === undefined) return NO_SUCH_PAUSE
     const state = entry.pause.resume()
     if (!('failure' in state)) this.#end(entry, 'command', request)
     return state
@@ -108,7 +108,7 @@ export class Captures {
   }
 }
 
-const NOT_PAUSED: Failure = { failure: 'conflict', message: 'capture is not paused' }
+const NO_SUCH_PAUSE: Failure = { failure: 'conflict', message: 'capture is not paused' }
 
 const asked = (command?: Request<'capture.resume'>): Pick<Events['capture.changed'], 'request'> =>
   command?.request === undefined ? {} : { request: command.request }

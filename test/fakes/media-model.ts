@@ -20,6 +20,7 @@ import type {
   Utterance,
   Verification,
 } from '../../media/protocol.ts'
+import { NOT_PAUSED } from '../../media/protocol.ts'
 
 export const QUALITY: Quality = {
   codec: 'PCMU',
@@ -38,14 +39,6 @@ export const QUALITY: Quality = {
 }
 
 const AT = '2026-11-21T10:00:00.000Z'
-export const NOT_PAUSED: CaptureState = {
-  paused: false,
-  reason: null,
-  pausedAt: null,
-  resumesAt: null,
-  destinationLegId: null,
-  maskDtmf: false,
-}
 
 export const utteranceOf = (text: string): Utterance => ({
   text,
