@@ -105,8 +105,9 @@ export async function applyCapture(
   const scoped = forTenant(trx, tenant)
   const before = await pausesOf(trx, tenant, call.id)
   const known = before.find(pause => pause.id === id)
-  if (state.destinationLegId !== null && known?.destination_participant_id === null) {
-    await scoped.change('capture_pauses', id, { destination_participant_id: state.destinationLegId })
+  const { destinationLegId: line } = state
+  if (known !== undefined && line !== null && line !== known.destination_participant_id) {
+    await scoped.change('capture_pauses', id, { destination_participant_id: line })
   }
   if (state.paused === (known !== undefined)) return
   const base = { organisation_id: call.organisation_id, livemode: call.livemode, id, call_id: call.id }
@@ -139,11 +140,17 @@ export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.chang
   if (body.state.paused) await directKeys(trx, call)
 }
 
-/** A pause that has no payment line gets the one that has come into its call later. */
+/** A pause whose payment line is not there yet, or has gone, gets the one that is in its call. */
 export async function directKeys(trx: Trx, call: CallRow): Promise<void> {
   const tenant = tenantOf(call)
-  const undirected = forTenant(trx, tenant).select('capture_pauses').select(['id', 'call_id'])
-  const pauses = await undirected.where('destination_participant_id', 'is', null).execute()
+  const pauses = await forTenant(trx, tenant)
+    .select('capture_pauses')
+    .select(['id', 'call_id'])
+    .where(({ not, exists, selectFrom }) => {
+      const present = selectFrom('participants').select('participants.id').where('left_at', 'is', null)
+      return not(exists(present.whereRef('participants.id', '=', 'destination_participant_id')))
+    })
+    .execute()
   if (pauses.length === 0) return
   const present = await participantsOf(trx, tenant, call)
   const line = await paymentLineOf(trx, tenant, present)
@@ -154,6 +161,16 @@ export async function directKeys(trx: Trx, call: CallRow): Promise<void> {
     follow(trx, call.id, async ({ media }) => {
       await media.request('capture.direct', { target, destinationLegId: line.id })
     })
+  }
+}
+
+/** A party whom we called has gone: where it was the payment line, another one in the call gets the keys. */
+export async function passKeys(trx: Trx, participant: ParticipantRow): Promise<void> {
+  const scoped = forTenant(trx, tenantOf(participant))
+  const pauses = scoped.select('capture_pauses').select('call_id')
+  for (const { call_id } of await pauses.where('destination_participant_id', '=', participant.id).execute()) {
+    const call = await scoped.find('calls', call_id)
+    if (call !== undefined) await directKeys(trx, call)
   }
 }
 

@@ -351,7 +351,7 @@ export const COMMANDS = {
       request: requested,
     }),
   ),
-  /** The payment line of a pause that has none yet. Failure `conflict` when not paused, or when it has one. */
+  /** The payment line of a pause that has none, or whose line has gone. Failure `conflict` when not paused. */
   'capture.direct': command<CaptureState>()('target', Type.Object({ target, destinationLegId: id })),
   /** Failure `conflict` when not paused. */
   'capture.resume': command<CaptureState>()('target', Type.Object({ target, request: requested })),

@@ -57,10 +57,9 @@ export class CapturePause {
     return this.#go('pause', state, now + lengthMs) ?? { failure: 'conflict', message: 'paused already' }
   }
 
-  /** Keys go to this payment line from now on. Failure `conflict` if not paused, or if they go to one already. */
+  /** Keys go to this payment line from now on, and to none before it. Failure `conflict` if not paused. */
   direct(destinationLegId: string): CaptureState | Failure {
     if (!this.paused) return { failure: 'conflict', message: 'not paused' }
-    if (this.#state.destinationLegId !== null) return { failure: 'conflict', message: 'there is a payment line' }
     this.#state = { ...this.#state, destinationLegId }
     return this.#state
   }

@@ -336,8 +336,7 @@ export class MediaModel {
   direct({ target, destinationLegId }: Commands['capture.direct']['request']): CaptureState | Failure {
     const key = JSON.stringify(target)
     const before = this.pauses.get(key)
-    if (before === undefined || before.destinationLegId !== null)
-      return { failure: 'conflict', message: 'not to be had' }
+    if (before === undefined) return { failure: 'conflict', message: 'not paused' }
     const state = { ...before, destinationLegId }
     this.pauses.set(key, state)
     this.emit('capture.changed', { target, state, by: 'command' })

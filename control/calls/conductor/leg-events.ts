@@ -10,7 +10,7 @@ import type { CallAudio } from '../capture/call-audio.ts'
 import type { CallDtmf } from '../dtmf-schema.ts'
 import type { CallFax, CallFaxTone } from '../fax-schema.ts'
 import type { CallOneWay } from '../one-way-schema.ts'
-import { directKeys } from '../pci.ts'
+import { directKeys, passKeys } from '../pci.ts'
 import { applyToLeg, endLeg, insertRecording, loadLeg } from '../records.ts'
 import type { CallSpeaking } from '../sound/speaking-schema.ts'
 import type { PinVerdict } from '../steps/decide.ts'
@@ -69,8 +69,7 @@ export class LegEvents {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return
     const { participant, call } = await applyToLeg(trx, rows, onJoined(rows, body, at), at)
-    // Only whom we have called can be a payment line.
-    if (participant.ring_id !== null || call.direction === 'outbound') await directKeys(trx, call)
+    if (isCalled({ participant, call })) await directKeys(trx, call)
     if (call.room_id !== null && participant.role === 'moderator') wakeWaiting(trx, call.room_id)
   }
 
@@ -175,10 +174,15 @@ export class LegEvents {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return
     await endLeg(trx, rows, { ...body, quality: JSON.stringify(body.quality) }, at)
+    if (isCalled(rows)) await passKeys(trx, rows.participant)
     const ended = { callId: rows.call.id, legId: body.legId, reason: body.reason }
     afterCommit(trx, () => this.#deps.log.info(ended, 'call ended'))
   }
 }
+
+/** Only whom we have called can be a payment line. */
+const isCalled = ({ call, participant }: Pick<LegRows, 'call' | 'participant'>): boolean =>
+  participant.ring_id !== null || call.direction === 'outbound'
 
 const whoOf = ({ call, participant }: LegRows) => ({
   call_id: call.id,
