@@ -246,25 +246,25 @@ test('where the payment line has gone, the next one gets the keys, whether it co
     media.hangUp(legId)
     await media.committed()
   }
-  const got = async (line: string) => {
-    await media.committed()
-    assert.is(media.sent('capture.direct').at(-1)?.destinationLegId, line)
+  const target = { roomId: room.roomId }
+  const got = async (line: string, nth: number) => {
+    assert.equal(await media.command('capture.direct', undefined, nth), { target, destinationLegId: line })
     await media.committed()
     assert.equal(await linesOf(world), [{ id: room.roomId, line }])
   }
   const first = await invite()
   media.pickUp(first)
-  await got(first)
+  await got(first, 1)
   await leave(first)
   const second = await invite()
   media.pickUp(second)
-  await got(second)
+  await got(second, 2)
   const third = await invite()
   media.pickUp(third)
   await media.committed()
   assert.is(media.sent('capture.direct').length, 2, 'the second one has not gone')
   await leave(second)
-  await got(third)
+  await got(third, 3)
   await world.close()
 })
 
