@@ -225,6 +225,14 @@ test('hold of both sides by `inactive` ends once both have ended it, whoever doe
   assert.is(await ours('unhold', 'sendrecv', 23), 'sendrecv')
   await statusIs('in_progress')
   await ear.hears()
+  const changes = async () => {
+    const told = (await product.all(`/calls/${id}/events`)).map(({ type }) => type)
+    return told.filter(type => type === 'call.held' || type === 'call.resumed')
+  }
+  const before = (await changes()).length
+  assert.is(await ours('hold', 'inactive', 24), 'sendonly')
+  assert.is(await ours('unhold', 'sendrecv', 25), 'sendrecv')
+  assert.is((await changes()).length, before + 2, 'an answer of `inactive` to our hold is no hold of its own')
 })
 
 test.run()
