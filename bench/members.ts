@@ -18,7 +18,7 @@ export interface Member {
 }
 
 /** The members of the room now. */
-export async function membersOf(rest: RestClient, roomId: string): Promise<Member[]> {
+async function membersOf(rest: RestClient, roomId: string): Promise<Member[]> {
   const members: Member[] = await rest.all(`/conference_rooms/${roomId}/participants`)
   return members.filter(({ status }) => status === 'joined')
 }

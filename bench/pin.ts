@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { constants, cpus, setPriority } from 'node:os'
 
 /** The core on which the measured process runs, and that of everything else. */
-export const MEASURED_CORE = 0
+const MEASURED_CORE = 0
 const OTHER_CORE = 1
 
 /** Why processes cannot be pinned to cores here; null: they can. */

@@ -15,7 +15,7 @@ export interface ApiAnswer {
   body: Json
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   key?: string
   headers?: Record<string, string>
 }

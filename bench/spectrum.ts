@@ -21,10 +21,6 @@ export function levelAt(
   return power <= 0 ? FLOOR_DBOV : Math.max(FLOOR_DBOV, goertzelDbov(power, count))
 }
 
-/** The level of each frequency over all of `samples` [dBov]. */
-export const levelsAt = (frequencies: readonly number[], samples: Int16Array, rateHz = NARROWBAND_HZ): number[] =>
-  frequencies.map(hz => levelAt(hz, samples, 0, samples.length, rateHz))
-
 /** RMS of `samples` relative to full scale [dBov]; -120: digital silence. */
 export function loudness(samples: Int16Array): number {
   let sum = 0

@@ -17,7 +17,7 @@ const STREAM_WARM_UP_SECONDS = 10
 const STREAM_END_SECONDS = 3
 
 /** The legs of a measurement. */
-export interface LegsKind {
+interface LegsKind {
   roomSize: number
   fork: StreamFormat | null
   isEncrypted: boolean

@@ -6,7 +6,7 @@ import { PCMU } from '../codecs/g711.ts'
 export type StreamTrack = 'inbound' | 'outbound'
 
 /** One `media` message: 20 ms of one track. */
-export interface StreamFrame {
+interface StreamFrame {
   /** Monotonic arrival time [ms]. */
   at: number
   chunk: number

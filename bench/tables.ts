@@ -94,7 +94,7 @@ export const machineLine = (commit: string, { node, kernel, cores, cpu, memoryGb
   `commit ${commit}, node ${node}, ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB`
 
 /** Whether the product meets its target: 300 legs in rooms of 3 on one core. */
-export function verdicts({ rooms }: Report): string[] {
+function verdicts({ rooms }: Report): string[] {
   const room = rooms.find(({ roomSize, engine }) => roomSize === 3 && engine.legs >= 300)
   if (room === undefined) return ['The promise (300 legs in rooms of 3 on one core) was not put to the test.']
   const { load } = room.engine

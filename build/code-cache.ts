@@ -24,7 +24,7 @@ function readCache(path: string): Buffer | null {
   }
 }
 
-export interface LoadedScript {
+interface LoadedScript {
   exports: unknown
   /** Keeps what has been compiled by now, unless V8 has taken a cache: it takes none of another version, or made with other flags. */
   keepCode(): void

@@ -2,7 +2,7 @@ import { SILENCE_DBOV } from './level.ts'
 import type { Voice } from './voice-activity.ts'
 
 /** Target level of voices: between the loud and the soft talkers on telephones (ITU-T P.56 active level) [dBov]. */
-export const TARGET_DBOV = -22
+const TARGET_DBOV = -22
 /** More is not given and not taken [dB]. */
 const MOST_DB = 18
 const LEAST_DB = -15

@@ -87,7 +87,7 @@ export function dtmfTone(key: string, onMs = 100, sampleRateHz = NARROWBAND_HZ):
   return isDtmfKey(key) ? renderTone(dtmfPlan(key, onMs), sampleRateHz) : new Int16Array(0)
 }
 
-export const isDtmfKey = (key: string): key is DtmfKey => Object.hasOwn(DTMF_FREQUENCIES, key)
+const isDtmfKey = (key: string): key is DtmfKey => Object.hasOwn(DTMF_FREQUENCIES, key)
 
 /** Starts a tone. */
 export function createTone(plan: TonePlan, sampleRateHz: number): Tone {

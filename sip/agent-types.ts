@@ -222,7 +222,7 @@ export interface Binding {
 }
 
 /** A nonce of ours with the count of its use (RFC 7616 §3.4): each is used once. */
-export interface NonceUse {
+interface NonceUse {
   value: string
   count: number
 }

@@ -43,14 +43,14 @@ function isBehindNat(request: SipRequest, remoteTarget: ByteString, peer: Peer):
 }
 
 /** The URI of the first Contact, or null when it is absent, malformed or `*`. */
-export function contactUri(headers: Headers): ByteString | null {
+function contactUri(headers: Headers): ByteString | null {
   const first = headers.list('contact')[0]
   const contact = first === undefined ? null : parseNameAddr(first)
   return contact === null || !isCallable(contact.uri) ? null : contact.uri
 }
 
 /** Whether requests can be sent to a URI at all. */
-export function isCallable(uri: ByteString): boolean {
+function isCallable(uri: ByteString): boolean {
   const parsed = parseUri(uri)
   return !('error' in parsed) && (parsed.scheme === 'sip' || parsed.scheme === 'sips')
 }
@@ -140,7 +140,7 @@ export function advanceRemoteSeq(dialog: Dialog, number: number): boolean {
   return true
 }
 
-export interface Routing {
+interface Routing {
   uri: ByteString
   route: readonly ByteString[]
   /** The URI whose host gets the bytes. */

@@ -8,7 +8,7 @@ export interface DtmfInfo {
 }
 
 export const DTMF_RELAY = 'application/dtmf-relay'
-export const DTMF = 'application/dtmf'
+const DTMF = 'application/dtmf'
 
 const DEFAULT_MS = 160
 const MAX_MS = 5000

@@ -7,7 +7,7 @@ import type { SipResponse } from './message/message.ts'
 import type { ClientTransaction } from './transaction/transactions.ts'
 
 /** The role of a response in its dialog. A retransmission, and one that arrives before a missing one, is not reported. */
-export type Provisional =
+type Provisional =
   | { kind: 'ignored' }
   /** Not reliable: no PRACK is needed. */
   | { kind: 'plain' }

@@ -7,7 +7,7 @@ import { credentialsOf, formatRequest, type OutgoingRequest } from './message/fo
 import type { SipResponse } from './message/message.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
-export interface InDialogRequest {
+interface InDialogRequest {
   method: string
   headers: HeaderFields
   body: Body | null

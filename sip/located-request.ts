@@ -6,7 +6,7 @@ import type { ClientTransaction, ClientUser } from './transaction/transactions.t
 /** A larger request uses TCP unless a transport is prescribed (RFC 3261 §18.1.1) [bytes]. */
 const MAX_DATAGRAM = 1300
 
-export interface LocatedRequest {
+interface LocatedRequest {
   target: Destination
   /** The next hop if that cannot be resolved. */
   otherwise?: Peer | undefined

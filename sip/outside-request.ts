@@ -24,7 +24,7 @@ export interface OutsideSender {
   turn: number
 }
 
-export interface OutsideRequest {
+interface OutsideRequest {
   method: 'REGISTER' | 'OPTIONS' | 'MESSAGE'
   uri: string
   /** Route values. Absent: none. */

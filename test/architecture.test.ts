@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { ENTRIES } from '../build/parts.ts'
+import { CACHED, ENTRIES } from '../build/parts.ts'
 import { makeWholeApp } from './control/whole-app.ts'
 import { suite } from './harness.ts'
 
@@ -209,6 +209,34 @@ test('no two queries that are compiled once have one name: the second would answ
     names.filter((name, i) => names.indexOf(name) !== i),
     [],
   )
+})
+
+/** Imports of single names, of a whole file, and what adds to an interface of another file. */
+const BY_NAME = /\{([^{}]*)\}\s*(?:from|= await import\()\s*'(\.[^']+)'/g
+const WHOLE = /(?:\* (?:as \w+ )?from|\bimport\()\s*'(\.[^']+)'/g
+const ADDED = /^declare module '(\.[^']+)' \{\n\s*interface (\w+)/gm
+
+test('what a file exports is imported somewhere: otherwise leave the word `export` out', () => {
+  // What runs the script of the control process asks for its `main`.
+  const imported = new Set(CACHED.map(module => `${module}.ts main`))
+  for (const file of [...allFiles, ...sourcesOf('fixtures')]) {
+    const text = readFileSync(join(root, file), 'utf8')
+    const targetOf = (name: string): string => normalize(join(dirname(file), name))
+    for (const [, names, from] of text.matchAll(BY_NAME))
+      for (const name of names!.split(',')) imported.add(`${targetOf(from!)} ${/(?:type )?(\w+)/.exec(name)?.[1]}`)
+    for (const [, from] of text.matchAll(WHOLE)) imported.add(targetOf(from!))
+    for (const [, from, name] of text.matchAll(ADDED)) imported.add(`${targetOf(from!)} ${name}`)
+  }
+  const unused = files.flatMap(file =>
+    [
+      ...readFileSync(join(root, file), 'utf8').matchAll(
+        /^export (?:async |abstract )*(?:const|let|function\*?|class|interface|type) (\w+)/gm,
+      ),
+    ]
+      .map(([, name]) => `${file} ${name}`)
+      .filter(entry => !imported.has(file) && !imported.has(entry)),
+  )
+  assert.equal(unused, [])
 })
 
 test('no barrel: no file is named index.ts', () => {

@@ -28,7 +28,7 @@ export interface FileRun {
 }
 
 /** Where and how files run. */
-export interface Stage {
+interface Stage {
   /** The folder of the bundles. */
   bundles: string
   env: NodeJS.ProcessEnv

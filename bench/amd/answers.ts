@@ -27,7 +27,7 @@ const PER_MS = NARROWBAND_HZ / 1000
 const VOICE_DB = -26
 const LINE_NOISE_DB = -66
 /** Each greeting is heard once in each condition. */
-export const CONDITIONS = [
+const CONDITIONS = [
   { name: 'clean' },
   { name: 'white 25 dB', noise: 'white', below: 25 },
   { name: 'car 15 dB', noise: 'car', below: 15 },

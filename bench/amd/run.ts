@@ -16,7 +16,7 @@ const IN_TIME_MS = 3000
 /** Within this time of its end, a beep is to be reported [ms]. */
 const BEEP_TOLD_MS = 500
 
-export interface AmdResult {
+interface AmdResult {
   half: Half
   settings: keyof typeof SETTINGS
   group: Group
@@ -34,7 +34,7 @@ export interface AmdResult {
 }
 
 /** The defaults of `POST /calls`, and what docs/answering-machines.md recommends for calls to companies. */
-export const SETTINGS = {
+const SETTINGS = {
   shipped: {},
   companies: { greeting_ms: 6000, max_words: 30, total_ms: 9000 },
 } as const

@@ -17,7 +17,7 @@ import { type KnowledgeBase, type Question, readQuestions } from './questions.ts
 /** How the assistant gets a question: as it was written, or as the offline recogniser heard it. */
 type Way = 'said' | 'heard'
 
-export interface Tally {
+interface Tally {
   half: Question['half']
   way: Way
   right: number

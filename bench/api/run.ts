@@ -22,13 +22,13 @@ const MAX_WARM_UP_MS = 20_000
 const SLICE_MS = 250
 
 /** Medians over the slices. */
-export interface Rate {
+interface Rate {
   perSecond: number
   /** CPU of the serving process per request [µs]. */
   cpuUs: number
 }
 
-export interface OperationReport extends Rate {
+interface OperationReport extends Rate {
   name: string
   latencyMs: Percentiles | null
   bare: Rate

@@ -14,7 +14,7 @@ interface BufferRun extends RoomsResult {
   seed: number
 }
 
-export interface BuffersReport {
+interface BuffersReport {
   startedAt: string
   legs: number
   roomSize: number

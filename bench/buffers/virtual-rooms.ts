@@ -23,7 +23,7 @@ const HOST_MS = { least: 0.03, spread: 0.6 }
 /** How late a slot begins: usually a fraction of a millisecond, and one of 500 slots some milliseconds. */
 const SLOT_LATE = { leastMs: 0.05, spreadMs: 0.4, badEvery: 500, badLeastMs: 2, badSpreadMs: 3 }
 
-export interface RoomsPlan {
+interface RoomsPlan {
   legs: number
   roomSize: number
   /** Duration of the measured audio. */

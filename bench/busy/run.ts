@@ -16,7 +16,7 @@ const WARM_UP_SECONDS = 15
 /** After the requests begin, and after priorities were changed [s]. */
 const SETTLE_SECONDS = 3
 
-export interface BusyPhase {
+interface BusyPhase {
   name: string
   audio: Figures
   /** Null: without requests. */

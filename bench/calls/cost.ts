@@ -3,7 +3,7 @@ import type { Subject } from '../subject.ts'
 
 /** The processes whose CPU a call uses. */
 export const PARTS = ['media: signalling', 'media: engine', 'media: rest', 'control'] as const
-export type Part = (typeof PARTS)[number]
+type Part = (typeof PARTS)[number]
 
 /** What all parts have used since their start. */
 export interface Spent {

@@ -32,7 +32,7 @@ interface Phase {
   cpu: { signalling: number; control: number; sender: number }
 }
 
-export interface FloodReport {
+interface FloodReport {
   startedAt: string
   commit: string
   machine: Machine

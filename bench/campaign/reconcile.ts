@@ -224,7 +224,7 @@ const endOf = ({ endedAt }: SeenCall): number => endedAt ?? Number.POSITIVE_INFI
 const overlaps = (seen: readonly SeenCall[]): boolean =>
   seen.some((call, i) => i > 0 && call.invitedAt < endOf(seen[i - 1]!))
 
-export function mostAtOnce(seen: readonly SeenCall[]): number {
+function mostAtOnce(seen: readonly SeenCall[]): number {
   const changes = seen.flatMap(call => [
     { at: call.invitedAt, by: 1 },
     { at: endOf(call), by: -1 },
@@ -248,7 +248,7 @@ function mostSurelyWithin(seen: readonly SeenCall[], spanMs: number): number {
   return most
 }
 
-export function mostWithin(times: readonly number[], spanMs: number): number {
+function mostWithin(times: readonly number[], spanMs: number): number {
   const sorted = times.toSorted((a, b) => a - b)
   let [from, most] = [0, 0]
   for (const [i, at] of sorted.entries()) {

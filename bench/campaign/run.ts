@@ -19,7 +19,7 @@ const PLANS = {
   loose: { trunk: 1.2, kills: 0, agents: 8, limitPct: 10, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
   narrow: { trunk: 0.6, kills: 2, agents: 0, limitPct: 0, most: 2000, crowds: ['+97253'], maxAttempts: 3 },
 } as const
-export type Plan = keyof typeof PLANS
+type Plan = keyof typeof PLANS
 /** RTP ports of each, so that they can run at the same time. */
 const RTP_PORTS: Record<Plan, string> = {
   ...{ flow: '34000-39999', agents: '40000-45999', rush: '46000-48999', loose: '49000-51999', narrow: '28000-33999' },
@@ -58,7 +58,7 @@ export interface CampaignReport {
   runs: CampaignRun[]
 }
 
-export interface CampaignOptions {
+interface CampaignOptions {
   contacts: number
   /** [calls/s] */
   rate: number

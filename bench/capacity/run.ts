@@ -19,7 +19,7 @@ const QUICK = { seconds: 5, warmUp: 20, within: 0.3 }
 const LEAST_LEG_SECONDS = 500
 const YARDSTICK_SECONDS = 8
 
-export interface Step extends Judgement {
+interface Step extends Judgement {
   /** Null: not all calls were let in. */
   figures: Figures | null
 }

@@ -1,5 +1,5 @@
 /** One measurement of a count. */
-export interface Try<T> {
+interface Try<T> {
   count: number
   holds: boolean
   result: T
@@ -12,7 +12,7 @@ export interface Found<T> {
   failed: Try<T> | null
 }
 
-export interface Range {
+interface Range {
   /** Tried first; every count is a multiple of `unit`. */
   first: number
   unit: number

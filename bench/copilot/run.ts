@@ -17,7 +17,7 @@ export interface CopilotReport {
   rounds: HeardRound[]
 }
 
-export interface CopilotOptions {
+interface CopilotOptions {
   /** Which of `seen` and `held` are run. */
   only: RegExp
   /** On a virtual clock, without the rest of the product. */

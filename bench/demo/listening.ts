@@ -4,7 +4,7 @@ import { type Line, likeness, type Speech } from './voices.ts'
 
 /** `likeness` from which on a line was heard, and below which it was not. */
 export const HEARD = 0.9
-export const UNHEARD = 0.5
+const UNHEARD = 0.5
 
 const GREETINGS = [
   'Hello, this is Anna. Can the two of you hear me?',

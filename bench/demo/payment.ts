@@ -20,7 +20,7 @@ interface Marks {
 }
 
 /** What the card payment left behind, for the checks after the call. */
-export interface Payment {
+interface Payment {
   line: PhoneCall
   marks: Marks
   /** Keys in the stream's messages before the pause, which prove that keys would be seen. */

@@ -8,7 +8,7 @@ const clockGettime = koffi.load(null).func('int clock_gettime(int, uintptr_t)')
 const spec = new SharedMemory(16)
 
 /** CPU time that this thread has used [µs]. */
-export function threadCpuUs(): number {
+function threadCpuUs(): number {
   clockGettime(CLOCK_THREAD_CPUTIME_ID, spec.address)
   return spec.view.getUint32(0, true) * 1e6 + spec.view.getUint32(8, true) / 1e3
 }

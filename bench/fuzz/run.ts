@@ -30,7 +30,7 @@ interface FuzzSample {
   legs: number
 }
 
-export interface FuzzReport {
+interface FuzzReport {
   startedAt: string
   commit: string
   machine: Machine

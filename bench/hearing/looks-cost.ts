@@ -11,7 +11,7 @@ import type { SentenceSet } from './sentences.ts'
 const MARGIN = 1600
 
 /** What several looks cost for the calls of one condition, in CPU time of this process, which does not depend on how busy the machine is. */
-export interface LooksCost {
+interface LooksCost {
   name: string
   utterances: number
   looks: number

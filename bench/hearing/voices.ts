@@ -8,7 +8,7 @@ import { overTheLine } from './chain.ts'
 import { compare, wordsOf } from './score.ts'
 import { ANSWERS, BABBLE, SENTENCES } from './sentences.ts'
 
-export interface VoiceResult {
+interface VoiceResult {
   voice: string
   words: number
   errors: number

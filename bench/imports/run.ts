@@ -18,7 +18,7 @@ const TRIAL_KILLED_AT = [0.5]
 const LOOK_MS = 200
 const QUIET_MS = 5000
 
-export interface ImportFigures {
+interface ImportFigures {
   target: Target
   isTrial: boolean
   uploadS: number

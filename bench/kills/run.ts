@@ -6,14 +6,14 @@ import { verifyCalls, verifyKeys, verifyWebhooks, verifyWrites, type WebhookCoun
 import { Victim } from './victim.ts'
 import { Writers } from './writer.ts'
 
-export interface KillOptions {
+interface KillOptions {
   kills: number
   /** No kill begins after this time; the report says how many there were [ms]. */
   budgetMs: number
   say?: (line: string) => void
 }
 
-export interface KillReport {
+interface KillReport {
   kills: number
   seconds: number
   /** Writes that were answered, and those of them whose first answer was lost with the process. */

@@ -10,7 +10,7 @@ const RETRY_MS = 20
 const PATIENCE_MS = 60_000
 
 /** A write as its client saw it. */
-export interface Write {
+interface Write {
   kind: Kind
   /** The value that distinguishes it from all other writes of its kind. */
   mark: string

@@ -8,7 +8,7 @@ import { PCMU } from '../../codecs/g711.ts'
  *     bit   0      8     20      32       48
  *           sync   leg   frame   check         most significant bit first; 16 samples of noise fill the frame
  */
-export const MARK_BITS = 48
+const MARK_BITS = 48
 const SAMPLES_PER_BIT = 3
 export const MARK_SAMPLES = MARK_BITS * SAMPLES_PER_BIT
 const SYNC_BITS = 8

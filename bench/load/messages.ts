@@ -2,7 +2,7 @@ import type { StreamFormat } from '../../media/protocol.ts'
 import type { Percentiles } from './histogram.ts'
 
 /** Where the legs of a load send to. */
-export type LoadTarget =
+type LoadTarget =
   /** Leg i calls `sip:<users[i]>@host:port`. */
   | { kind: 'sip'; host: string; port: number; users: string[] }
   /** Leg i sends to `ports[i]`, without signalling. */

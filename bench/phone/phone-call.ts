@@ -32,11 +32,11 @@ export interface MediaOptions {
 }
 
 /** The final response to an INVITE. */
-export type Outcome =
+type Outcome =
   | { status: 200 }
   | { status: number; reason: string; retryAfterS: number | null; origin: 'local' | 'remote' }
 
-export type CallEnd = Pick<Extract<UaEvent, { kind: 'ended' }>, 'by' | 'cause' | 'reasonHeader'>
+type CallEnd = Pick<Extract<UaEvent, { kind: 'ended' }>, 'by' | 'cause' | 'reasonHeader'>
 
 /** A promise with its resolve function. It never rejects, so that nobody has to await it. */
 class Signal<T> {

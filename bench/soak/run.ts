@@ -24,7 +24,7 @@ const PARTS = 20
 const SHORTEST_PART_S = 15
 
 /** A part of the soak. */
-export interface SoakPart {
+interface SoakPart {
   /** Time since the start [s]. */
   at: number
   load: LoadResult

@@ -16,12 +16,12 @@ const MOST_DRIFT_PPM = 20
 const MOST_BEHIND = 0.01
 const MOST_LATE = 0.001
 
-export interface Line {
+interface Line {
   what: string
   holds: boolean
 }
 
-export interface Growth {
+interface Growth {
   name: Watched
   first: number
   last: number
@@ -49,7 +49,7 @@ export function growthOf({ samples }: Pick<SoakReport, 'samples'>): Growth[] {
 }
 
 /** Shares of late slots, and number of skipped ones, between the first and the last sample. */
-export function lateness({ samples }: Pick<SoakReport, 'samples'>): { behind: number; late: number; skipped: number } {
+function lateness({ samples }: Pick<SoakReport, 'samples'>): { behind: number; late: number; skipped: number } {
   const [first, last] = [samples[0]!.slots, samples.at(-1)!.slots]
   const all = Math.max(1, last.all - first.all)
   return {

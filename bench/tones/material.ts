@@ -52,7 +52,7 @@ const HARSH: Record<Kind, number> = {
 }
 const isHarsh = (part: Part): boolean => part === 'harsh' || part === 'unseen'
 
-export interface Piece {
+interface Piece {
   kind: Kind
   samples: Int16Array
 }

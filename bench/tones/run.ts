@@ -6,7 +6,7 @@ import { table } from '../tables.ts'
 import { KINDS, type Kind, Material, PARTS, type Part } from './material.ts'
 
 /** What the detector found in one kind of sound of a part. */
-export interface TalkOff {
+interface TalkOff {
   part: Part
   kind: Kind
   minutes: number

@@ -4,7 +4,7 @@ import type { NearVoice } from './near-voice.ts'
 import { SteadyTone, type ToneHeard } from './steady-tone.ts'
 
 /** The rules of the cadence, as the field has them (Asterisk's AMD, Twilio's detection). */
-export interface AnswerTimings {
+interface AnswerTimings {
   /** So long without a voice: nobody knows who it is [ms]. */
   initialSilenceMs: number
   /** A person is silent after less [ms]. */

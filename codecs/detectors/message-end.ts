@@ -3,7 +3,7 @@ import { levelDbov } from '../level.ts'
 import type { NearVoice } from './near-voice.ts'
 import { SteadyTone } from './steady-tone.ts'
 
-export interface MessageEndTimings {
+interface MessageEndTimings {
   /** Silence that ends a greeting without a beep [ms]. */
   messageSilenceMs: number
   /** Without an end by then, detection stops [ms]. */

@@ -18,7 +18,7 @@ const saturate = (value: number): number => (value > 32_767 ? 32_767 : value < -
 const OCTAVE = Int16Array.from({ length: 32 }, (_, i) => Math.round(2048 * 2 ** (i / 32)))
 
 /** How one band's step size follows what it quantises. */
-export interface StepRule {
+interface StepRule {
   /** By what the logarithm grows for each code. */
   readonly growth: Int16Array
   /** The logarithm of the greatest step. */

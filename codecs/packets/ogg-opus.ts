@@ -17,7 +17,7 @@ function crcOf(bytes: Uint8Array): number {
   return crc
 }
 
-export interface OggOpusOptions {
+interface OggOpusOptions {
   channels: 1 | 2
   /** Sample rate of the input; players show it and always decode at 48 kHz. */
   sampleRateHz: number

@@ -10,7 +10,7 @@ import type { ActionOutcome, ActionScene } from './flow-play.ts'
 import { partiesOf } from './parties.ts'
 import { voicemail } from './voicemail/message.ts'
 
-export interface ActParts extends ToolParts, PaymentParts {
+interface ActParts extends ToolParts, PaymentParts {
   store: Store
   bookCallback: BookCallback
 }

@@ -54,7 +54,7 @@ export type ActionOutcome = ActionResult & {
   ending?: Ending
 }
 
-export interface FlowPlayParts {
+interface FlowPlayParts {
   store: Store
   dataDir: string
   businessHours: (db: Db, tenant: Tenant) => Promise<BusinessHours>

@@ -3,7 +3,7 @@ import { inPlaceOf } from '../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 
 /** Runs one of many independent steps in a transaction of its own. If it throws, only this leg, if any, is ended. */
-export type LostStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
+type LostStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
 export interface LostNodeParts {
   store: Store

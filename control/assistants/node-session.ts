@@ -27,7 +27,7 @@ export interface NodeProgress {
   saying: { turn: StoredTurn; made: ModelReply | ModelFailure | null } | null
 }
 
-export interface NodeSessionParts extends ConversationParts {
+interface NodeSessionParts extends ConversationParts {
   progress: NodeProgress
   model: FlowModel
   /** Stores the flow's progress. */

@@ -20,7 +20,7 @@ import { handOverProblem } from './hand-overs.ts'
 import type { AssistantRow } from './tables.ts'
 import { toolNamesProblem } from './tool-users.ts'
 
-export interface AssistantDeps {
+interface AssistantDeps {
   store: Store
   now: () => Date
   exists: { flow: Exists; queue: Exists; kbDocument: Exists; tool: Exists }
@@ -117,7 +117,7 @@ const settings = {
 const settingsSchema = Type.Object(settings)
 type Settings = Static<typeof settingsSchema>
 
-export const assistantSchema = apiObject('assistant', {
+const assistantSchema = apiObject('assistant', {
   name: Type.String(),
   ...settings,
   created: timestamp(),

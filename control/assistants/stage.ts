@@ -22,7 +22,7 @@ export interface StageParts {
   later: (task: () => void, ms: number) => () => void
 }
 
-export interface Commit {
+interface Commit {
   /** The program's progress, stored as JSON. */
   state?: unknown
   steps?: readonly TimedStep[]

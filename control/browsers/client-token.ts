@@ -32,7 +32,7 @@ export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8A
 /** How long the rows of expired tokens are kept, for information only: an expired token is already refused by its signed time [ms]. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 
-export type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'origin' | 'metadata'> & {
+type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'origin' | 'metadata'> & {
   ttlS: number
   /** ID of the softphone that it renews; absent: none. */
   device?: string

@@ -124,7 +124,7 @@ async function toldAgain(db: Db, row: CopilotSessionRow): Promise<CopilotMessage
   return [...holding, ...step, ...newest.reverse()]
 }
 
-export type DesktopParts = AskParts
+type DesktopParts = AskParts
 
 type Wish = Record<string, unknown>
 

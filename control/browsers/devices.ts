@@ -13,11 +13,7 @@ import type { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import { type AdmissionDeps, BrowserAdmission } from './admission.ts'
 import { type SoftphoneDeps, Softphones } from './softphone.ts'
 
-export type DeviceDeps = AdmissionDeps &
-  PhoneCallDeps &
-  RegistrationDeps &
-  SoftphoneDeps &
-  Pick<PhoneAskDeps, 'subscriptions'>
+type DeviceDeps = AdmissionDeps & PhoneCallDeps & RegistrationDeps & SoftphoneDeps & Pick<PhoneAskDeps, 'subscriptions'>
 
 /** Devices other than trunks that place and receive calls: guests, web calls, softphones, registered phones. */
 export class Devices implements DevicePort {

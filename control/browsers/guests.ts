@@ -27,7 +27,7 @@ export const roomOfLink = (db: Db, token: string): Promise<ConferenceRoomRow | u
 export const opennessOf = (room: ConferenceRoomRow, now: Date): 'open' | 'not_open' | 'closed' =>
   room.active === 0 ? 'closed' : openingOf(scheduleOf(room), now)
 
-export interface Guest {
+interface Guest {
   name: string
   pin: string
   /** The page's origin; null: unknown. */
@@ -65,7 +65,7 @@ const CLOSED = {
 } as const
 
 /** What a guest page shows of its call. */
-export interface GuestState {
+interface GuestState {
   state: 'connecting' | 'waiting' | 'seated' | 'refused' | 'ended'
   /** `moderator` while waiting; `room-locked`, `room-full` or `room-closed` if refused; otherwise why the call ended. */
   reason: string | null

@@ -13,7 +13,7 @@ import { readOrigin } from './client-token.ts'
 import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
 import { guestPage, missingLinkPage, softphonePage, supervisorPage, webCallPage } from './pages/pages.ts'
 
-export interface PageDeps extends GuestDeps {
+interface PageDeps extends GuestDeps {
   /** Where browsers find the call WebSocket; no trailing slash. */
   wsUrl: string
   /** Trusted proxies for X-Forwarded-For (CIDR). */

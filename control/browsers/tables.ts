@@ -8,7 +8,7 @@ declare module '../kernel/store/tables.ts' {
 }
 
 /** Data of a call made by a browser that the call's own row does not have. */
-export interface WebCallTable extends TenantColumns {
+interface WebCallTable extends TenantColumns {
   /** ID of the call. */
   id: string
   assistant_id: string | null

@@ -13,7 +13,7 @@ import type { ClientTokenRow } from './tables.ts'
 
 const api = operations('Client tokens', 'calls')
 
-export interface ClientTokenDeps {
+interface ClientTokenDeps {
   store: Store
   vault: Vault
   now: () => Date
@@ -25,7 +25,7 @@ export interface ClientTokenDeps {
 const DEFAULT_TTL_S = 300
 
 /** Specification, "ClientToken". */
-export const clientTokenSchema = Type.Object({
+const clientTokenSchema = Type.Object({
   object: Type.Literal('client_token'),
   token: Type.String({ description: 'Signed JWT; opens one call, once, before `expires_at`.' }),
   expires_at: timestamp(),

@@ -46,7 +46,7 @@ export const closedProblem = ({ status }: CallbackRow): Problem | null =>
     ? null
     : conflict('callback_closed', `The callback is ${status}.`)
 
-export interface Plan {
+interface Plan {
   due_at: string
   window_end: string | null
   sla_at: string | null

@@ -9,7 +9,7 @@ import type { WriterFor } from '../models/writer.ts'
 import type { SummaryJob } from './summary-job.ts'
 import { callbackOfOrigin } from './want-summary.ts'
 
-export interface SummaryDeps {
+interface SummaryDeps {
   store: Store
   now: () => Date
   writerFor: WriterFor

@@ -47,7 +47,7 @@ export interface CallbackRow extends TenantColumns {
 }
 
 /** The callback that a call requested, even if it was merged into an earlier one. */
-export interface CallbackRequestTable extends TenantColumns {
+interface CallbackRequestTable extends TenantColumns {
   origin_call_id: string
   callback_id: string
 }

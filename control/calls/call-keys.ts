@@ -9,7 +9,7 @@ export interface CallKey {
   value: string
 }
 
-export interface KeyedCall {
+interface KeyedCall {
   to_address: string
   from_address: string
   metadata: string
@@ -18,7 +18,7 @@ export interface KeyedCall {
 const SIP_USER = /^sips?:([^@;]+)@/i
 
 /** A SIP address is also found by its user part: whoever searches for a number does not know the host. */
-export function keysOf({ to_address, from_address, metadata }: KeyedCall): CallKey[] {
+function keysOf({ to_address, from_address, metadata }: KeyedCall): CallKey[] {
   const numbers = [to_address, from_address].flatMap(address => [address, SIP_USER.exec(address)?.[1] ?? address])
   const pairs = Object.entries(JSON.parse(metadata) as Record<string, string>)
   return [

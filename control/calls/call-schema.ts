@@ -106,7 +106,7 @@ export const toFigures = (quality: Quality) => ({
   mos: quality.mos,
 })
 
-export const toQuality = (participantId: string, quality: Quality): Static<typeof legQuality> => ({
+const toQuality = (participantId: string, quality: Quality): Static<typeof legQuality> => ({
   participant_id: participantId,
   ...toFigures(quality),
 })

@@ -31,7 +31,7 @@ import { type AudioInput, soundOf } from './sound/audio-schema.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 /** Who asks for a call: a tenant, and the request for the events. A `Context` is one. */
-export interface Caller extends Tenant {
+interface Caller extends Tenant {
   requestId: string
   idempotencyKey: string | null
 }
@@ -42,7 +42,7 @@ export interface DialedTarget {
   id: string
 }
 
-export interface DialRequest {
+interface DialRequest {
   to: string
   from?: string | undefined
   /** The called party must not see the caller's number. */
@@ -83,7 +83,7 @@ export interface DialDeps {
 }
 
 /** The rows of a placed call. A failure before media has accepted it is a problem. */
-export type Placed = { call: CallRow; participant: ParticipantRow }
+type Placed = { call: CallRow; participant: ParticipantRow }
 
 const E164 = /^\+[1-9][0-9]{1,14}$/
 const SIP_URI = /^sip:(?:[^@\s<>"]{1,128}@)?[^@\s<>";?]{1,253}(?:;[^\s<>"]{0,128})?$/

@@ -45,7 +45,7 @@ export const queuedCall: Call = {
   ended_at: null,
 }
 
-export const ringingCall: Call = { ...queuedCall, status: 'ringing', ringing_at: '2026-11-01T09:00:01.000Z' }
+const ringingCall: Call = { ...queuedCall, status: 'ringing', ringing_at: '2026-11-01T09:00:01.000Z' }
 
 export const answeredCall: Call = { ...ringingCall, status: 'in_progress', answered_at: ANSWERED }
 

@@ -12,7 +12,7 @@ import type { ParticipantRow } from './tables.ts'
 export const LEG_ENDED = 'leg ended'
 
 /** Value of `leave_prompt`: heard before the call ends. */
-export const BUSY_TONE = 'busy-tone'
+const BUSY_TONE = 'busy-tone'
 
 /** The call's own leg. */
 export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<ParticipantRow | undefined> =>

@@ -25,7 +25,7 @@ import type { CallRow } from './tables.ts'
 
 const api = operations('Card payments', 'pci')
 
-export interface PciDeps {
+interface PciDeps {
   store: Store
   media: MediaPort
   /** The organisation's card-payment settings. */

@@ -47,7 +47,7 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
 }
 
 /** How media negotiates with the far end of a call. */
-export interface FarEndMedia {
+interface FarEndMedia {
   codecs: CodecName[]
   /** Absent: as negotiated in SDP. */
   dtmf?: DtmfMode

@@ -32,7 +32,7 @@ const api = operations('Calls', 'calls')
 /** How long a list may wait for the quality figures of its running calls [ms]. */
 const QUALITY_DEADLINE_MS = 500
 
-export interface CallDeps extends DialDeps {
+interface CallDeps extends DialDeps {
   streamsProblem: StreamsProblem
   /** Calls that can be ended while the store is unavailable. */
   running: Pick<RunningCalls, 'find'>

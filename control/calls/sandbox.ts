@@ -24,7 +24,7 @@ type Behaviour =
 const prompt = (name: string): PlaySource => ({ kind: 'prompt', name })
 
 /** Behaviour of the sandbox numbers (api-additions.md, "Organisations and test mode"). */
-export const SANDBOX_NUMBERS: Readonly<Record<string, Behaviour>> = {
+const SANDBOX_NUMBERS: Readonly<Record<string, Behaviour>> = {
   '+15005550001': { kind: 'reject', sipCode: 486, reason: 'busy' },
   '+15005550002': { kind: 'ring' },
   '+15005550003': { kind: 'reject', sipCode: 603, reason: 'rejected' },

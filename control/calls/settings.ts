@@ -28,7 +28,7 @@ export const roomSchedule = {
   timezone: Type.String({ minLength: 1, maxLength: 64 }),
 }
 
-export type RoomSettings = Static<Type.TObject<typeof roomSettings>>
+type RoomSettings = Static<Type.TObject<typeof roomSettings>>
 export type RoomSchedule = Static<Type.TObject<typeof roomSchedule>>
 
 export const DEFAULT_SETTINGS: RoomSettings = {

@@ -15,7 +15,7 @@ import type { CallRow, ParticipantRow } from './tables.ts'
 
 const api = operations('Calls', 'calls')
 
-export interface CallSpeechDeps {
+interface CallSpeechDeps {
   store: Store
   media: MediaPort
   dataDir: string

@@ -27,14 +27,14 @@ declare module '../kernel/store/tables.ts' {
 }
 
 /** A key by which a call is found (`call-keys.ts`). */
-export interface CallKeyTable extends TenantColumns {
+interface CallKeyTable extends TenantColumns {
   name: string
   value: string
   call_id: string
 }
 
 /** A count of wrong PINs, by who entered them. */
-export interface PinTryTable extends TenantColumns {
+interface PinTryTable extends TenantColumns {
   /** Hash of what they are counted by, such as the caller's number. */
   guesser: string
   count: number
@@ -43,7 +43,7 @@ export interface PinTryTable extends TenantColumns {
 }
 
 /** Additional columns of a conference session. */
-export interface SessionStateTable extends TenantColumns {
+interface SessionStateTable extends TenantColumns {
   /** The session's call ID. */
   id: string
   /** 1: no more members get in; null: the room's `lock_on_start` decides. */
@@ -83,7 +83,7 @@ export type CallTarget =
   | 'flow'
   | 'assistant'
 
-export interface CallTable extends TenantColumns {
+interface CallTable extends TenantColumns {
   id: string
   kind: 'party' | 'conference'
   status: CallStatus
@@ -127,7 +127,7 @@ export interface CallTable extends TenantColumns {
   started_on: Generated<string | null>
 }
 
-export interface ParticipantTable extends TenantColumns {
+interface ParticipantTable extends TenantColumns {
   /** The media process's leg ID. */
   id: string
   call_id: string
@@ -203,7 +203,7 @@ export interface MediaStreamRow extends TenantColumns {
 }
 
 /** A row exists until media has been told to start, or to stop, the capture of a running call. */
-export interface CaptureChangeTable extends TenantColumns {
+interface CaptureChangeTable extends TenantColumns {
   call_id: string
   /** The node whose media process has the call. */
   node_id: string | null
@@ -221,7 +221,7 @@ export interface CapturePauseRow extends TenantColumns {
   destination_participant_id: string | null
 }
 
-export interface RecordingTable extends TenantColumns {
+interface RecordingTable extends TenantColumns {
   /** The recorded call's ID. */
   call_id: string
   status: 'recording' | 'ready' | 'failed'

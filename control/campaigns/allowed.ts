@@ -1,7 +1,7 @@
 import { type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
 
 /** Maximum number of calls to one number by all campaigns of an organisation; null: no limit. */
-export interface NumberCaps {
+interface NumberCaps {
   per_number_per_day: number | null
   per_number_per_week: number | null
 }
@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const WEEK_MS = 7 * DAY_MS
 
 /** The first time at which the caps allow a call, Unix time [ms]. `calls`: when the number was called within the last week, oldest first. */
-export function whenCapsAllow(caps: NumberCaps, calls: readonly number[], nowMs: number): number {
+function whenCapsAllow(caps: NumberCaps, calls: readonly number[], nowMs: number): number {
   const after = (cap: number | null, spanMs: number): number => {
     const within = calls.filter(at => at > nowMs - spanMs)
     if (cap === null || within.length < cap) return nowMs

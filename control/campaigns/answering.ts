@@ -45,7 +45,7 @@ const fields = {
 }
 
 export const campaignAnswering = Type.Object({ ...fields, message: nullable(Type.Object(messageFields)) })
-export type CampaignAnswering = Static<typeof campaignAnswering>
+type CampaignAnswering = Static<typeof campaignAnswering>
 
 export const campaignAnsweringInput = partialInput({ ...fields, message: nullable(partialInput(messageFields)) })
 type Sent = Static<typeof campaignAnsweringInput>

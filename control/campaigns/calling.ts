@@ -43,7 +43,7 @@ interface Asked {
 }
 
 /** Whether some connection can call this number. */
-export type HasLine = (phone: string) => boolean
+type HasLine = (phone: string) => boolean
 
 /** `HasLine` for a campaign. In test mode calls need no connection. */
 export const hasLineFor = (
@@ -88,7 +88,7 @@ export const dueContacts = (db: Db, tenant: Tenant, campaignId: string, now: Dat
     .limit(MAX_LOOKED_AT)
     .execute()
 
-export const attempts = (db: Db, tenant: Tenant) =>
+const attempts = (db: Db, tenant: Tenant) =>
   forTenant(db, tenant)
     .select('campaign_attempts')
     .where(eb => eb.or([eb('result', 'is', null), eb('result', '!=', 'capacity')]))

@@ -8,7 +8,7 @@ import { CONTACT_STATUSES } from './states.ts'
 import type { AttemptRow, ContactRow } from './tables.ts'
 
 /** Maximum number of contacts in one request. */
-export const MAX_CONTACTS = 5000
+const MAX_CONTACTS = 5000
 
 export const MAX_NAME = 200
 /** Maximum number of metadata pairs of a contact, and maximum lengths of key and value [characters]. */
@@ -113,7 +113,7 @@ export const attemptSchema = apiObject('campaign_attempt', {
   ),
   ended_at: nullable(timestamp()),
 })
-export type CampaignAttempt = Static<typeof attemptSchema>
+type CampaignAttempt = Static<typeof attemptSchema>
 
 export const attemptListQuery = input({
   ...listParameters,

@@ -22,7 +22,7 @@ import type { CampaignRow, ContactRow } from './tables.ts'
 import { sendAway, unservedCalls } from './unserved.ts'
 import { wakefulCampaigns } from './wakeful.ts'
 
-export interface DiallerDeps {
+interface DiallerDeps {
   store: Store
   now: () => Date
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>

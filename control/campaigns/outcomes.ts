@@ -24,10 +24,10 @@ export const RETRIED = ['abandoned', 'machine', 'busy', 'no_answer', 'rejected',
 export type RetriedResult = (typeof RETRIED)[number]
 
 /** Minutes until the next attempt, by the result of the last one; null: no further attempt. */
-export type Retry = Record<RetriedResult, number | null>
+type Retry = Record<RetriedResult, number | null>
 
 /** A call that found no free line is no attempt, and is repeated after this time [ms]. */
-export const CAPACITY_RETRY_MS = 5000
+const CAPACITY_RETRY_MS = 5000
 
 /** The result of a call, from how it ended. `takenFor`: what answered instead of a person; null: a person. */
 export function resultOf({
@@ -59,7 +59,7 @@ export function resultOf({
 }
 
 /** The contact's next state: finished, or due again no earlier than `notBeforeMs` (Unix time). */
-export type Outcome = { status: 'completed' | 'failed' | 'excluded' } | { status: 'pending'; notBeforeMs: number }
+type Outcome = { status: 'completed' | 'failed' | 'excluded' } | { status: 'pending'; notBeforeMs: number }
 
 export function outcomeOf(
   result: AttemptResult,

@@ -34,7 +34,7 @@ import type { CampaignRow } from './tables.ts'
 
 const api = operations('Campaigns', 'campaigns')
 
-export interface CampaignDeps extends SettingsDeps {
+interface CampaignDeps extends SettingsDeps {
   store: Store
   now: () => Date
 }

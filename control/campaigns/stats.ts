@@ -31,7 +31,7 @@ export const statsSchema = Type.Object({
     }),
   ),
 })
-export type CampaignStats = Static<typeof statsSchema>
+type CampaignStats = Static<typeof statsSchema>
 
 export async function campaignStats(db: Db, tenant: Tenant, { id }: CampaignRow, now: Date): Promise<CampaignStats> {
   const byStatus = await forTenant(db, tenant)

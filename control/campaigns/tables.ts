@@ -56,7 +56,7 @@ export interface ContactRow extends TenantColumns {
   updated: string
 }
 
-export interface CampaignAttemptTable extends TenantColumns {
+interface CampaignAttemptTable extends TenantColumns {
   id: string
   campaign_id: string
   contact_id: string

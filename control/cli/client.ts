@@ -9,7 +9,7 @@ const TIMEOUT_MS = 60_000
 /** Time limit of an upload, which may be large, over a slow line [ms]. */
 const UPLOAD_TIMEOUT_MS = 30 * 60_000
 
-export interface ApiRequest {
+interface ApiRequest {
   method: string
   /** Path relative to the account's URL, with query. */
   path: string

@@ -7,7 +7,7 @@ import { isFailed, type Terminal } from './terminal.ts'
 
 /** Called by shells as `tandem __complete WORD …`, where the last word is being typed. */
 export const COMPLETE = '__complete'
-export const SHELLS = ['bash', 'zsh']
+const SHELLS = ['bash', 'zsh']
 
 const BASH = `_tandem() {
   local IFS=$'\\n'

@@ -7,7 +7,7 @@ export interface Target {
   secret: string
 }
 
-export interface Delivered {
+interface Delivered {
   isGood: boolean
   /** A line for the user. */
   said: string

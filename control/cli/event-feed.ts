@@ -11,7 +11,7 @@ const MAX_WAIT_MS = 30_000
 /** Maximum length of an event, far more than any has [bytes]. */
 const MAX_EVENT = 4 * 1024 * 1024
 
-export interface FeedWishes {
+interface FeedWishes {
   /** Patterns separated by commas; absent: all events. */
   types?: string | undefined
   /** ID of the last event that was received. */
@@ -21,7 +21,7 @@ export interface FeedWishes {
   firstWaitMs?: number
 }
 
-export interface FeedListener {
+interface FeedListener {
   /** Connected, for the first time or again. */
   ready(): void
   /** The next event waits until this one has been handled. */

@@ -29,7 +29,7 @@ function showMany(terminal: Terminal, rows: readonly Json[], { has_more, next_cu
 }
 
 /** JSON, with the control characters escaped that `JSON.stringify` leaves (U+007F to U+009F). */
-export const json = (value: unknown): string =>
+const json = (value: unknown): string =>
   JSON.stringify(value, null, 2).replace(/[\u007f-\u009f]/g, one => `\\u00${one.charCodeAt(0).toString(16)}`)
 
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null

@@ -33,7 +33,7 @@ type Env = Terminal['env']
 
 const home = (env: Env): string => env.HOME ?? homedir()
 
-export const configPath = (env: Env): string =>
+const configPath = (env: Env): string =>
   env.TANDEM_CONFIG ?? join(env.XDG_CONFIG_HOME ?? join(home(env), '.config'), 'tandem', 'config.json')
 
 export const cacheFolder = (env: Env): string => join(env.XDG_CACHE_HOME ?? join(home(env), '.cache'), 'tandem')

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { type Failed, failed } from './terminal.ts'
 
 /** The body of a request with a file, which is read while it is sent, so it may have any size. */
-export interface Upload {
+interface Upload {
   body: Readable
   headers: Record<string, string>
 }

@@ -7,10 +7,10 @@ import { standingOf } from './standing.ts'
 import type { ConsentRow, Purpose } from './tables.ts'
 
 /** The purposes that an organisation may demand a consent for (`require_consent`). */
-export const DEMANDABLE = ['call', 'record'] as const satisfies readonly Purpose[]
-export type Demandable = (typeof DEMANDABLE)[number]
+const DEMANDABLE = ['call', 'record'] as const satisfies readonly Purpose[]
+type Demandable = (typeof DEMANDABLE)[number]
 
-export const demandsOf = (json: string | null): Demandable[] => (json === null ? [] : JSON.parse(json))
+const demandsOf = (json: string | null): Demandable[] => (json === null ? [] : JSON.parse(json))
 
 /** Whether the organisation requires a consent for this purpose. */
 export async function isDemanded(db: Db, { organisationId: id }: Tenant, purpose: Demandable): Promise<boolean> {

@@ -24,7 +24,7 @@ import { NO_EVIDENCE } from './tables.ts'
 
 const api = operations('Consents', 'contacts')
 
-export interface ConsentDeps {
+interface ConsentDeps {
   store: Store
   now: () => Date
   settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>

@@ -32,7 +32,7 @@ export const DEFAULT_SETTINGS: ProfileSettings = {
 }
 
 /** Maximum number of phrases in a profile, since each is searched for in every utterance, within some milliseconds. */
-export const MAX_PHRASES = 10_000
+const MAX_PHRASES = 10_000
 
 /** Number of phrases, triggers and examples of a profile, by the list that contains them. */
 const phrasesIn = ({ stages, objections, alerts, compliance }: ProfileSettings): [string, number][] =>

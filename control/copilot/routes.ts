@@ -27,7 +27,7 @@ import { copilotTemplateRoutes, templateOf } from './templates/routes.ts'
 
 const api = operations('Copilot profiles', 'copilot')
 
-export interface CopilotProfileDeps {
+interface CopilotProfileDeps {
   store: Store
   now: () => Date
   exists: { script: Exists; kbDocument: Exists }

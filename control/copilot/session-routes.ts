@@ -36,7 +36,7 @@ import { feedUtterances } from './sessions/test-helper.ts'
 
 const api = operations('Copilot sessions', 'copilot')
 
-export interface CopilotSessionDeps extends AskParts, HearingParts {
+interface CopilotSessionDeps extends AskParts, HearingParts {
   live: LiveParts
   starting: StartParts
 }

@@ -25,7 +25,7 @@ export interface CopilotProfileRow extends TenantColumns {
 }
 
 /** The copilot beside one agent's part of a call. */
-export interface CopilotSessionTable extends TenantColumns {
+interface CopilotSessionTable extends TenantColumns {
   id: string
   call_id: string
   /** The agent's leg. */

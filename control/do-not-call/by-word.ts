@@ -18,7 +18,7 @@ const NOT_RECORDED = 'asked in a call not to be recorded'
 const NUMBER = /^\+[1-9]\d{5,14}$/
 
 /** What a caller has said in a call, to an assistant, a flow or an agent. */
-export interface SaidInCall {
+interface SaidInCall {
   callId: string
   text: string
   at: string

@@ -17,7 +17,7 @@ export interface Listing {
 }
 
 /** Who listed them, and when. */
-export interface Lister {
+interface Lister {
   at: string
   source: DoNotCallSource
   callId?: string

@@ -17,7 +17,7 @@ import { checkBody, checkReply, createBody, doNotCallSchema, toDoNotCallNumber }
 
 const api = operations('Do-not-call list', 'callbacks')
 
-export interface DoNotCallDeps {
+interface DoNotCallDeps {
   store: Store
   now: () => Date
   settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>

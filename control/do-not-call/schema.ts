@@ -32,7 +32,7 @@ export const createBody = input({
   expires_at: Type.Optional(nullable(timestamp('When the entry ends; null: never.'))),
 })
 
-export const MAX_CHECKED = 500
+const MAX_CHECKED = 500
 
 export const checkBody = input({
   phones: Type.Array(Type.String({ minLength: 1, maxLength: 50 }), {

@@ -41,7 +41,7 @@ export interface FlowDeps {
   models: OfferedModels
 }
 
-export type FlowWithGraph = FlowObject & { graph: Graph }
+type FlowWithGraph = FlowObject & { graph: Graph }
 
 export const graphOf = (row: Pick<FlowRow, 'draft'>): Graph => JSON.parse(row.draft)
 

@@ -7,7 +7,7 @@ import type { Graph } from './engine/graph.ts'
 import type { FlowState } from './engine/state.ts'
 
 /** How long a simulation can be continued after its last turn (specification, "Limits"). */
-export const LIFETIME_MS = 15 * 60 * 1000
+const LIFETIME_MS = 15 * 60 * 1000
 
 /** A request that has not finished by then has died with its process, and the simulation is free again [ms]. */
 const MAX_RUN_MS = 5 * 60 * 1000

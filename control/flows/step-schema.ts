@@ -18,7 +18,7 @@ export const pathEntrySchema = Type.Object({
   via: Type.String({ description: '`start`, or the kind of the condition that fired.' }),
 })
 
-export const scalarSchema = Type.Unsafe<string | number | boolean | null>({
+const scalarSchema = Type.Unsafe<string | number | boolean | null>({
   type: ['string', 'number', 'boolean', 'null'],
 })
 export const scalarsSchema = Type.Unsafe<Record<string, string | number | boolean | null>>({

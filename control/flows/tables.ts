@@ -10,7 +10,7 @@ declare module '../kernel/store/tables.ts' {
   }
 }
 
-export interface FlowTable extends TenantColumns {
+interface FlowTable extends TenantColumns {
   id: string
   name: string
   description: string
@@ -37,7 +37,7 @@ export interface FlowVersionRow extends TenantColumns {
   created: string
 }
 
-export interface FlowSimulationTable extends TenantColumns {
+interface FlowSimulationTable extends TenantColumns {
   /** SHA-256 of the `sim_…` ID, hex: the ID is the key that the state is sealed with. */
   id: string
   flow_id: string

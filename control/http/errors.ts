@@ -1,6 +1,6 @@
 /** The only source of HTTP errors. A failure is a value: a handler returns `problem(code, message)`. */
 
-export type ErrorType =
+type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'

@@ -26,7 +26,7 @@ import { SharedRates } from './wire/shared-rates.ts'
 /** Requests of a key. */
 export const DEFAULT_RATE: Rate = { burst: 300, perSecond: 100 }
 
-export interface PipelineParts {
+interface PipelineParts {
   store: Store
   now: () => Date
   log: Logger

@@ -120,7 +120,7 @@ export function changeRoute<T extends TableWithId, R extends TSchema, B extends 
 }
 
 /** What prevents the deletion of an object, and what is deleted with it; both run in the transaction of the delete. */
-export interface Deletion<T extends TableWithId> {
+interface Deletion<T extends TableWithId> {
   description: string
   usesOf?: UsesOf
   /** Why it cannot be deleted now, apart from `usesOf`; otherwise it deletes what belongs to the object. */
@@ -155,7 +155,7 @@ export function deleteRoute<T extends TableWithId>(
 }
 
 /** How input is stored; list, retrieve and delete follow from the table. */
-export interface Writing<R extends TSchema, C extends TSchema, P extends TSchema> {
+interface Writing<R extends TSchema, C extends TSchema, P extends TSchema> {
   createBody: C
   create: (context: Context, body: Static<C>) => Answer<R>
   changeBody: P

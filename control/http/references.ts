@@ -15,7 +15,7 @@ export const existsIn =
     (await forTenant(db, tenant).find(table, id)) !== undefined
 
 /** An ID in a request, with its parameter. Null and undefined reference nothing. */
-export interface Reference {
+interface Reference {
   param: string
   id: string | null | undefined
   kind: string

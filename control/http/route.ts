@@ -7,7 +7,7 @@ import type { ErrorCode, Problem } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
 /** Input of a handler: the validated parts of the request, typed by the route's schemas. */
-export interface RouteInput<P extends TSchema, Q extends TSchema, B extends TSchema> {
+interface RouteInput<P extends TSchema, Q extends TSchema, B extends TSchema> {
   params: Static<P>
   query: Static<Q>
   body: Static<B>
@@ -97,7 +97,7 @@ interface Place {
   scope: Scope
 }
 
-export type RouteDefinition<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> = Place &
+type RouteDefinition<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> = Place &
   Handled<P, Q, B, R>
 
 /** A route without its type parameters, and with all defaults. */

@@ -16,7 +16,7 @@ declare module '../kernel/jobs/kinds.ts' {
   }
 }
 
-export interface ImportJobDeps {
+interface ImportJobDeps {
   store: Store
   now: () => Date
   targets: ImportTargets

@@ -8,7 +8,7 @@ declare module '../kernel/store/tables.ts' {
 }
 
 export const IMPORT_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
-export type ImportStatus = (typeof IMPORT_STATUSES)[number]
+type ImportStatus = (typeof IMPORT_STATUSES)[number]
 
 export interface ImportRow extends TenantColumns {
   id: string

@@ -3,7 +3,7 @@ import type { Db, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
 /** A column that a target reads. */
-export interface TargetColumn {
+interface TargetColumn {
   description: string
   isRequired?: boolean
 }
@@ -20,7 +20,7 @@ export interface Judging {
 }
 
 /** Context for writing rows. */
-export interface Writing {
+interface Writing {
   tenant: Tenant
   importId: string
   /** The object that they belong to; null: the target takes none. */
@@ -34,7 +34,7 @@ export interface RowFault {
   message: string
 }
 
-export type Checked<Row> = { key: string; row: Row } | { fault: RowFault }
+type Checked<Row> = { key: string; row: Row } | { fault: RowFault }
 
 /**
  * A target of imports: one file in the folder of its noun, and one line in `wiring/import-targets.ts` (docs/imports.md). It has no

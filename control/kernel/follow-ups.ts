@@ -15,7 +15,7 @@ export interface FollowUpTask {
 }
 
 /** Runs a task, or drops it if there is nobody to carry it out: a later comparison then finds it. Never rejects. */
-export type Perform = (task: FollowUpTask) => Promise<void>
+type Perform = (task: FollowUpTask) => Promise<void>
 
 /** Runs the follow-ups of one store's commits. A task that hangs delays only others of its key. */
 export class FollowUps {

@@ -17,7 +17,7 @@ import type { PassageSearch } from './search.ts'
 
 const api = operations('Knowledge base', 'kb')
 
-export interface KbDocumentDeps {
+interface KbDocumentDeps {
   store: Store
   now: () => Date
   search: PassageSearch

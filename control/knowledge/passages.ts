@@ -2,7 +2,7 @@
 const MAX_PASSAGE = 1000
 
 /** Why a document cannot be read. */
-export type DocumentError = 'not_text' | 'empty'
+type DocumentError = 'not_text' | 'empty'
 
 /** The text of an uploaded document: UTF-8, with or without a byte order mark. */
 export function readText(bytes: Uint8Array): { text: string } | { error: DocumentError } {

@@ -8,7 +8,7 @@ import type { PassageSearch } from './search.ts'
 
 const api = operations('Knowledge base', 'kb')
 
-export interface KbSearchDeps {
+interface KbSearchDeps {
   store: Store
   search: PassageSearch
   documentExists: Exists

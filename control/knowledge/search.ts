@@ -1,7 +1,7 @@
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
-export interface Passage {
+interface Passage {
   id: string
   text: string
 }

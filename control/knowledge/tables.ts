@@ -21,14 +21,14 @@ export interface KbDocumentRow extends TenantColumns {
 }
 
 /** Separate from its document, so that lists do not read it. */
-export interface KbOriginalTable extends TenantColumns {
+interface KbOriginalTable extends TenantColumns {
   /** The document's ID. */
   id: string
   /** Base64. */
   content: string
 }
 
-export interface KbPassageTable extends TenantColumns {
+interface KbPassageTable extends TenantColumns {
   id: string
   document_id: string
   position: number

@@ -40,7 +40,7 @@ export interface MediaHandler extends EventSink {
 }
 
 /** `ready`: connected and reconciled; only then are requests of the API let through. */
-export type MediaState = 'disconnected' | 'reconciling' | 'ready'
+type MediaState = 'disconnected' | 'reconciling' | 'ready'
 
 /** Commands that change nothing in media, so it does not matter whether they were carried out. */
 const READS: ReadonlySet<CommandName> = new Set(['leg.read', 'stream.read', 'media.snapshot', 'media.stats'])
@@ -84,7 +84,7 @@ type Position = { bootId: string | null; lastSeq: number }
 /** With this position, media sends everything again that it was not told is committed. */
 const NOWHERE: Position = { bootId: null, lastSeq: 0 }
 
-export interface MediaClientOptions {
+interface MediaClientOptions {
   /** Default deadline of requests [ms]. */
   deadlineMs?: number
   /** For `doc_url` in refusals; no trailing slash. */

@@ -13,7 +13,7 @@ import { toMessage } from './schema.ts'
 /** Rate limit of texts from one member's phones. */
 const RATE = { burst: 20, perSecond: 1 }
 /** User part of the sender's address if the organisation writes. */
-export const PRODUCT = 'tandem'
+const PRODUCT = 'tandem'
 
 export interface MessageDeps {
   store: Store

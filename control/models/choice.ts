@@ -14,7 +14,7 @@ export interface ModelWish {
 }
 
 /** The operator's provider and default model. */
-export type OperatorsModels = ModelProvider & { defaultModel: string }
+type OperatorsModels = ModelProvider & { defaultModel: string }
 
 /** Name by which settings refer to the operator's default model. */
 export const OPERATORS_CHOICE = 'default'

@@ -30,7 +30,7 @@ interface Waiting {
   payer: Payer
 }
 
-export type EmbeddingProvider = ModelProvider & { model: string }
+type EmbeddingProvider = ModelProvider & { model: string }
 
 /**
  * Embeddings of texts, as vectors of length 1, from an OpenAI-compatible `/embeddings` URL. Callers that cannot wait get the known ones,

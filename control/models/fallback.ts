@@ -1,6 +1,6 @@
 import type { ChatModel, ChatPart, ChatRequest, ModelFailure } from './model.ts'
 
-export interface FallbackOptions {
+interface FallbackOptions {
   signal: AbortSignal
   /** A model that has no first part by then is too slow [ms]. */
   firstPartMs: number

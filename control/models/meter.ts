@@ -7,7 +7,7 @@ import type { TokenCounts } from './model.ts'
 import { costMicros, type Prices } from './prices.ts'
 import type { Purpose } from './tables.ts'
 
-export interface MeterParts {
+interface MeterParts {
   store: Store
   now: () => Date
   log: Pick<Logger, 'warn'>

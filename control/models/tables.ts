@@ -17,7 +17,7 @@ export const PURPOSES = [
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 
-export interface ModelUsageTable extends TenantColumns {
+interface ModelUsageTable extends TenantColumns {
   /** UTC day, `2026-11-21`. */
   day: string
   purpose: Purpose

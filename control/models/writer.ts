@@ -5,7 +5,7 @@ import type { Models } from './choice.ts'
 import type { ChatModel, ModelFailure } from './model.ts'
 
 /** A text made from a conversation: notes of a meeting, the summary of a call. */
-export interface Task<T extends TSchema = TSchema> {
+interface Task<T extends TSchema = TSchema> {
   /** Name of the schema for the provider. */
   name: string
   schema: T

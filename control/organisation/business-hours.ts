@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon'
 
 export const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
-export type Day = (typeof DAYS)[number]
+type Day = (typeof DAYS)[number]
 
 /** Business hours of an organisation. Times are `HH:MM` in its time zone, with `24:00` for the end of a day; holidays are `YYYY-MM-DD`. */
 export interface OpeningHours {

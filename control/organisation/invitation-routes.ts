@@ -19,7 +19,7 @@ import { userFields, userRole } from './user-schema.ts'
 
 const api = operations('Users', 'users')
 
-export interface InvitationDeps {
+interface InvitationDeps {
   store: Store
   vault: Vault
   now: () => Date

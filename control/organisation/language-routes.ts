@@ -7,7 +7,7 @@ import { nullable } from '../kernel/schema.ts'
 
 const api = operations('Organisation', 'organisation')
 
-export interface LanguageDeps {
+interface LanguageDeps {
   /** Without the URL of a provider, the engine is the offline one. */
   config: Partial<Pick<Config, 'ttsUrl' | 'ttsModel' | 'sttUrl' | 'sttModel'>>
 }
@@ -15,7 +15,7 @@ export interface LanguageDeps {
 const engine = (description: string) =>
   nullable(Type.String({ description: `${description} Null: not available here.` }))
 
-export const languageSchema = Type.Object({
+const languageSchema = Type.Object({
   id: Type.String({ description: 'The first part of a BCP 47 tag.' }),
   object: Type.Literal('language'),
   livemode: Type.Boolean(),

@@ -10,7 +10,7 @@ interface Paid {
   cost: number | null
 }
 
-export interface ModelUse extends Paid {
+interface ModelUse extends Paid {
   purposes: (Paid & { purpose: Purpose; model: string })[]
 }
 

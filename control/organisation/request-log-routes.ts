@@ -10,7 +10,7 @@ import { forTenant } from '../kernel/tenancy.ts'
 
 const api = operations('Organisation', 'organisation')
 
-export interface RequestLogDeps {
+interface RequestLogDeps {
   store: Store
   /** Resolves when the requests answered so far can be read. */
   written: () => Promise<void>
@@ -18,7 +18,7 @@ export interface RequestLogDeps {
 
 const METHODS = oneOf(['GET', 'POST', 'PATCH', 'PUT', 'DELETE'])
 
-export const requestLogSchema = Type.Object({
+const requestLogSchema = Type.Object({
   id: Type.String({ description: 'The `Request-Id` of the answer, and `request_id` of an error.' }),
   object: Type.Literal('request_log'),
   livemode: Type.Boolean(),

@@ -10,7 +10,7 @@ export interface Retention {
   campaign_contacts_days: number | null
 }
 
-export const KEPT_FOR_EVER: Retention = {
+const KEPT_FOR_EVER: Retention = {
   recordings_days: null,
   transcripts_days: null,
   voicemails_days: null,

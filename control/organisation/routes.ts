@@ -77,7 +77,7 @@ const requireConsent = Type.Array(oneOf(['call', 'record']), {
     'What requires a valid consent (`/consents`). `call`: POST /calls and campaigns to a number. `record`: recordings, transcripts and streams (docs/contacts.md).',
 })
 
-export const organisationSchema = apiObject('organisation', {
+const organisationSchema = apiObject('organisation', {
   name: Type.String(),
   timezone: Type.String(),
   country,
@@ -158,7 +158,7 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
 }
 
 /** The organisation's data that other resources may use. */
-export interface OrganisationSettings {
+interface OrganisationSettings {
   name: string
   timezone: string
   pci: PciSettings

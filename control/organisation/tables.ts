@@ -15,7 +15,7 @@ export interface TeamRow extends TenantColumns {
 }
 
 export type UserRole = 'owner' | 'admin' | 'supervisor' | 'agent'
-export type UserStatus = 'active' | 'deactivated' | 'invited'
+type UserStatus = 'active' | 'deactivated' | 'invited'
 
 export interface UserRow extends TenantColumns {
   id: string

@@ -13,7 +13,7 @@ import type { TeamRow } from './tables.ts'
 
 const api = operations('Teams', 'users')
 
-export interface TeamDeps {
+interface TeamDeps {
   store: Store
   now: () => Date
   /** Number of active members, by ID of each team that has any. */
@@ -23,7 +23,7 @@ export interface TeamDeps {
 }
 
 /** Specification, "Team". */
-export const teamSchema = apiObject('team', {
+const teamSchema = apiObject('team', {
   name: Type.String(),
   member_count: Type.Integer({ description: 'Active members.' }),
   created: timestamp(),

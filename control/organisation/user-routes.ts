@@ -15,7 +15,7 @@ import { toUser, type User, userFields, userRole, userSchema } from './user-sche
 
 const api = operations('Users', 'users')
 
-export interface UserDeps {
+interface UserDeps {
   store: Store
   now: () => Date
   teamExists: Exists

@@ -17,7 +17,7 @@ import { saveSummary } from './summary/save.ts'
 import { type SummaryContent, toCallSummary } from './summary/schema.ts'
 import { writtenSummary } from './summary/written.ts'
 
-export interface ReviewDeps {
+interface ReviewDeps {
   store: Store
   now: () => Date
   models: Models

@@ -34,7 +34,7 @@ export interface CallSummaryRow extends TenantColumns {
 export type MarkKind = 'topic' | 'reason' | 'objection' | 'missed_disclosure' | 'forbidden_phrase'
 
 /** A search key of calls: what they were about. */
-export interface CallMarkTable extends TenantColumns {
+interface CallMarkTable extends TenantColumns {
   kind: MarkKind
   value: string
   call_id: string
@@ -65,7 +65,7 @@ export interface QaEvaluationRow extends TenantColumns {
 }
 
 /** A UTC day, whose insights may be stored. A trigger increments `version` when anything about its calls changes. */
-export interface InsightDayTable extends TenantColumns {
+interface InsightDayTable extends TenantColumns {
   /** `2026-11-21`. */
   day: string
   version: number
@@ -76,7 +76,7 @@ export interface InsightDayTable extends TenantColumns {
 }
 
 /** Figures of a day's calls with one agent, queue and profile; `''`: none; `*`: all calls. */
-export interface InsightTallyTable extends TenantColumns {
+interface InsightTallyTable extends TenantColumns {
   day: string
   /** Day in the organisation's time zone. */
   local_day: string
@@ -90,7 +90,7 @@ export interface InsightTallyTable extends TenantColumns {
 }
 
 /** Full-text index, different in each kind of database; queries name its columns themselves. */
-export interface TranscriptSearchTable {
+interface TranscriptSearchTable {
   tenant: string
   call: string
   segment: string

@@ -16,7 +16,7 @@ import { settingsOf } from './settings/store.ts'
 
 const api = operations('Agents', 'agents')
 
-export interface AgentDeps {
+interface AgentDeps {
   store: Store
   now: () => Date
   live: LiveParts

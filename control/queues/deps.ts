@@ -21,7 +21,7 @@ export type HandOver = (
 ) => Promise<boolean>
 
 /** The programs that lead calls, as far as queues know them. */
-export interface LedCalls {
+interface LedCalls {
   /** Stores what happened to a ring for the program of its call, in this transaction. */
   told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void>
   /** Ends the program of a call that is led elsewhere, in this transaction. */

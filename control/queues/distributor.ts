@@ -43,13 +43,13 @@ export interface Agent {
   lastOfferedAt: number
 }
 
-export type OverflowReason = 'disabled' | 'no_agents' | 'max_wait'
+type OverflowReason = 'disabled' | 'no_agents' | 'max_wait'
 
 export type QueueDecision =
   | { kind: 'offer'; to: 'call' | 'callback'; id: string; agentId: string }
   | { kind: 'overflow'; id: string; reason: OverflowReason }
 
-export interface QueueWorld {
+interface QueueWorld {
   queues: readonly QueueRules[]
   waiting: readonly Waiting[]
   agents: readonly Agent[]

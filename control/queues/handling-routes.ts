@@ -23,7 +23,7 @@ import type { Target } from './targets.ts'
 
 const api = operations('Calls', 'calls')
 
-export interface CallHandlingDeps {
+interface CallHandlingDeps {
   store: Store
   media: MediaPort
   centre: Pick<CallCentre, 'handle' | 'changeSupervision'>

@@ -3,12 +3,12 @@ import { placePhrase, type Speaker } from '../kernel/phrases.ts'
 import type { QueueSettings } from './settings/schema.ts'
 
 /** What a waiting caller hears: `said` once, then `loop` until the wait is over. */
-export interface HoldAudio {
+interface HoldAudio {
   said: PlaySource[]
   loop: PlaySource[]
 }
 
-export interface Listener {
+interface Listener {
   position: number
   /** The caller has just joined, and so hears the queue's announcement. */
   isNew: boolean

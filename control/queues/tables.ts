@@ -12,7 +12,7 @@ declare module '../kernel/store/tables.ts' {
 }
 
 /** What an agent is doing. An agent without a row has been offline so far. */
-export interface AgentStatusTable extends TenantColumns {
+interface AgentStatusTable extends TenantColumns {
   /** The user's ID. */
   id: string
   status: AgentState
@@ -66,7 +66,7 @@ export interface QueueCallRow extends TenantColumns {
 }
 
 /** A call that has left a queue. */
-export interface QueueVisitTable extends TenantColumns {
+interface QueueVisitTable extends TenantColumns {
   queue_id: string
   call_id: string
   /** `outcome` of its `queue.call.left` or `.overflowed`. */

@@ -18,7 +18,7 @@ interface Writer {
 }
 
 /** Files made from a table. */
-export interface ArtifactPlan {
+interface ArtifactPlan {
   runId: string
   title: string
   period: Period

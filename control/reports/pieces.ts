@@ -10,7 +10,7 @@ const PIECE_BYTES = 256 * 1024
 export const MAX_ARTIFACT_BYTES = 32 * 1024 * 1024
 
 /** A run's file in one format. */
-export interface ArtifactName {
+interface ArtifactName {
   runId: string
   format: Format
 }

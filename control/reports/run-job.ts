@@ -12,7 +12,7 @@ import { type Delivery, toReportRun } from './run-schema.ts'
 import { reportTable } from './table.ts'
 import type { ReportRow, ReportRunRow } from './tables.ts'
 
-export interface ReportJobDeps {
+interface ReportJobDeps {
   store: Store
   now: () => Date
   /** Null: there is no mail server. */

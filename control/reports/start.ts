@@ -8,7 +8,7 @@ import { type ReportRun, toReportRun } from './run-schema.ts'
 import type { ReportRow } from './tables.ts'
 
 /** What a run was requested for, and by whom. */
-export interface RunOrder {
+interface RunOrder {
   period: Period
   trigger: ReportRun['trigger']
   request: ReportRunJob['request']

@@ -44,7 +44,7 @@ export interface ReportRunRow extends TenantColumns {
 }
 
 /** A piece of the file that a run has made. */
-export interface ReportArtifactTable extends TenantColumns {
+interface ReportArtifactTable extends TenantColumns {
   run_id: string
   format: 'csv' | 'pdf'
   /** From 0. */

@@ -147,7 +147,7 @@ async function dueOf(
   return rows
 }
 
-export interface RetentionParts {
+interface RetentionParts {
   store: Store
   dataDir: string
   now: () => Date

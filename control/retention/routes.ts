@@ -8,7 +8,7 @@ import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
 
-export interface KeptDataDeps {
+interface KeptDataDeps {
   store: Store
   dataDir: string
   now: () => Date

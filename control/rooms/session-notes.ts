@@ -17,7 +17,7 @@ import type { WriterFor, Written } from '../models/writer.ts'
 import { toConferenceSession } from './conference-session.ts'
 import type { NotesJob } from './notes-job.ts'
 
-export interface NotesDeps {
+interface NotesDeps {
   store: Store
   now: () => Date
   log: { warn(fields: object, message: string): void }
@@ -115,7 +115,7 @@ async function languageOf(db: Db, tenant: Tenant, { room_id }: CallRow): Promise
 }
 
 /** The model's text as notes. Nothing is lost if it violates the schema: anything outside our fields becomes the summary. */
-export function notesIn({ value, text }: Written<typeof notesSchema>): SessionNotes {
+function notesIn({ value, text }: Written<typeof notesSchema>): SessionNotes {
   if (value !== null) return capped(value)
   const { summary, decisions, action_items } = (jsonIn(text) ?? {}) as Record<string, unknown>
   const notes = { summary: textOf(summary), decisions: strings(decisions), action_items: strings(action_items) }

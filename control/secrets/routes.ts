@@ -16,7 +16,7 @@ import type { SecretRow } from './tables.ts'
 
 const api = operations('Secrets', 'secrets')
 
-export interface SecretDeps {
+interface SecretDeps {
   store: Store
   vault: Vault
   now: () => Date

@@ -11,7 +11,7 @@ import { requestBody, type SiteRequest, settingsOf } from './schema.ts'
 import { originProblem, type SubmissionDeps, submit } from './submission.ts'
 import type { SiteRow } from './tables.ts'
 
-export interface FormDeps extends SubmissionDeps {
+interface FormDeps extends SubmissionDeps {
   /** Trusted proxies for X-Forwarded-For (CIDR). */
   trustedProxies: readonly string[]
 }

@@ -8,12 +8,12 @@ import type { Vault } from '../kernel/vault.ts'
  */
 
 /** About 30,000 hashes: less than a second on a phone, but too expensive for a flood of requests. */
-export const PROOF_BITS = 15
+const PROOF_BITS = 15
 const TTL_MS = 10 * 60_000
 const SALT_BYTES = 12
 const HEX_BITS = 4
 
-export interface Challenge {
+interface Challenge {
   challenge: string
   bits: number
   expires_at: string

@@ -21,7 +21,7 @@ import {
   toSite,
 } from './schema.ts'
 
-export interface SiteDeps {
+interface SiteDeps {
   store: Store
   now: () => Date
   exists: { queue: Exists }

@@ -20,7 +20,7 @@ export interface SiteRow extends TenantColumns {
 }
 
 /** A used proof of work, which no second request may use. */
-export interface SiteProofTable extends TenantColumns {
+interface SiteProofTable extends TenantColumns {
   /** SHA-256 of the challenge, hex. */
   id: string
   expires_at: string

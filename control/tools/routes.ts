@@ -31,7 +31,7 @@ import { type TrialDeps, trialRoute } from './trial.ts'
 
 const api = operations('Tools', 'tools')
 
-export interface ToolDeps extends TrialDeps {
+interface ToolDeps extends TrialDeps {
   store: Store
   now: () => Date
   urlProblem: ServerUrlProblem

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net'
 import { ANONYMOUS, type SipParty } from '../../media/protocol.ts'
 
 /** A host as an address to dial, and as written in a URI. */
-export interface SipHost {
+interface SipHost {
   bare: string
   inUri: string
 }

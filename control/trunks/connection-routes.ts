@@ -169,7 +169,7 @@ type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'crea
 /** What is known about the far end of a new connection: nothing. */
 const UNHEARD = { status: null, sip_code: null, service_route: '[]', kept_by: null, kept_until: null } as const
 
-export interface ConnectionDeps {
+interface ConnectionDeps {
   store: Store
   vault: Vault
   now: () => Date

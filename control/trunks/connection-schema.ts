@@ -14,14 +14,14 @@ export const srtp = oneOf(['off', 'optional', 'required'], {
     'Whether audio is encrypted (SRTP, with keys in SDP). off: never; a call that offers nothing else is refused with 488. required: always, in both directions, otherwise the call fails. optional: if the far end supports it. The keys are only as secret as the signalling, so use it with `transport` tls.',
 })
 
-export const connectionHost = Type.Object({
+const connectionHost = Type.Object({
   host: Type.String(),
   port: nullable(Type.Integer()),
   priority: Type.Integer(),
   weight: Type.Integer(),
 })
 
-export const rate = Type.Object({ prefix: Type.String(), cost: Type.Number() })
+const rate = Type.Object({ prefix: Type.String(), cost: Type.Number() })
 
 export const numberFormat = oneOf(['e164', 'digits', 'national'], {
   description:

@@ -28,7 +28,7 @@ export const inboundCredentials = nullable(
     algorithm: Type.Optional(algorithm),
   }),
 )
-export type InboundCredentials = Static<typeof inboundCredentials>
+type InboundCredentials = Static<typeof inboundCredentials>
 
 export const inboundAuth = nullable(
   oneOf(['ip', 'digest', 'both'], {

@@ -56,7 +56,7 @@ const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA t
 const hours = { timezone, ...businessHours }
 const HOURS = 'When the route applies; at other times the next route does. Calls that it has taken go on. Null: always.'
 
-export const inboundRouteSchema = apiObject('inbound_route', {
+const inboundRouteSchema = apiObject('inbound_route', {
   match: Type.Object(match),
   target: Type.Object({
     ...target,

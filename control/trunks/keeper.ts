@@ -21,7 +21,7 @@ const LEASE_MS = 60_000
 /** Connections read per query. */
 const PAGE = 500
 
-export interface KeeperDeps {
+interface KeeperDeps {
   store: Store
   now: () => Date
   /** The host of our own SIP address, from which trunks are monitored. */

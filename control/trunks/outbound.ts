@@ -21,7 +21,7 @@ export interface ConnectionHost {
 }
 
 /** Price of calls with this prefix over a connection, for comparison only, in any unit. */
-export interface Rate {
+interface Rate {
   prefix: string
   cost: number
 }

@@ -9,7 +9,7 @@ const MAX_NETWORKS = 60_000
 const WIDEST_PUBLIC = { ipv4: 16, ipv6: 32 }
 const WIDEST_PRIVATE = 7
 
-export type Sources = Request<'sources.set'>
+type Sources = Request<'sources.set'>
 
 /** The networks of all enabled connections. */
 export async function trunkNetworks(db: Db): Promise<string[]> {

@@ -3,7 +3,7 @@ import type { CallerIdentity, DtmfMode, Reliability, SipTransport, SrtpPolicy } 
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 /** Format in which a far end expects numbers: E.164, the same digits without the plus, or as they are dialled in its country. */
-export type NumberFormat = 'e164' | 'digits' | 'national'
+type NumberFormat = 'e164' | 'digits' | 'national'
 
 /** How callers over a connection are authenticated. */
 export type InboundAuth = 'ip' | 'digest' | 'both'
@@ -12,7 +12,7 @@ export type InboundAlgorithm = 'MD5' | 'SHA-256'
 export type AnswerMode = 'at_once' | 'when_answered' | 'early_media'
 
 /** `refuse`: 603; `bridge`: we call the target and keep the audio; `follow`: the party calls it itself, if allowed. */
-export type TransferPolicy = 'refuse' | 'bridge' | 'follow'
+type TransferPolicy = 'refuse' | 'bridge' | 'follow'
 
 declare module '../kernel/store/tables.ts' {
   interface Database {
@@ -29,7 +29,7 @@ declare module '../kernel/store/tables.ts' {
 export type DoNotCallSource = 'api' | 'import' | 'call'
 
 /** A number, or a prefix of numbers, that must not be called. */
-export interface DoNotCallTable extends TenantColumns {
+interface DoNotCallTable extends TenantColumns {
   id: string
   /** E.164, or a prefix and `*`; unique in an organisation and mode. */
   phone: string
@@ -43,7 +43,7 @@ export interface DoNotCallTable extends TenantColumns {
   created: string
 }
 
-export interface InboundRouteTable extends TenantColumns {
+interface InboundRouteTable extends TenantColumns {
   id: string
   match_to: string | null
   match_from: string | null
@@ -132,14 +132,14 @@ export interface ConnectionTable extends TenantColumns {
 }
 
 /** A network whose calls a connection allows: the content of `allowed_ips`, for an index. */
-export interface ConnectionNetworkTable extends TenantColumns {
+interface ConnectionNetworkTable extends TenantColumns {
   connection_id: string
   /** A canonical CIDR block. */
   network: string
 }
 
 /** When a connection with `calls_per_second` may begin its next call. */
-export interface CallStartTable extends TenantColumns {
+interface CallStartTable extends TenantColumns {
   connection_id: string
   direction: 'in' | 'out'
   /** Unix time [µs]. */

@@ -40,7 +40,7 @@ export const limitsOf = ({ limits }: Pick<PartnerOrganisationRow, 'limits'>): Li
 
 /** Limits of calls. */
 export type CallLimit = 'concurrent_calls' | 'call_minutes_per_month'
-export type Reached = Record<CallLimit, string | null>
+type Reached = Record<CallLimit, string | null>
 const NONE_REACHED: Reached = { concurrent_calls: null, call_minutes_per_month: null }
 
 export const reachedBy = ({ limits_reached }: Pick<PartnerOrganisationRow, 'limits_reached'>): Reached =>

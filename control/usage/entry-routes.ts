@@ -10,7 +10,7 @@ const api = operations('Organisation', 'organisation')
 
 const meters = Object.keys(METERS) as Meter[]
 
-export const usageEntrySchema = apiObject('usage_entry', {
+const usageEntrySchema = apiObject('usage_entry', {
   meter: oneOf(meters),
   quantity: Type.Integer({ description: 'In `unit`.' }),
   unit: oneOf([...new Set(Object.values(METERS))]),

@@ -8,7 +8,7 @@ import type { Meter } from './tables.ts'
 registerIds({ usage_entry: 'use' })
 
 /** The quantities of one source. */
-export interface Use {
+interface Use {
   /** ID of the metered object. */
   sourceId: string
   /** When the object began, ISO 8601 UTC, which decides the day. */

@@ -9,7 +9,7 @@ export type Amounts = Record<Meter, number> & {
   kept_bytes: number
 }
 
-export interface Range {
+interface Range {
   /** ISO 8601 UTC; `to` is exclusive. */
   from: string
   to: string

@@ -12,7 +12,7 @@ import type { OfferedVoice, OfferedVoices } from './offered.ts'
 
 const api = operations('Voices and models', 'assistants')
 
-export interface VoiceDeps {
+interface VoiceDeps {
   voices: OfferedVoices
   media: Pick<MediaPort, 'request'>
 }
@@ -32,7 +32,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   pt: 'Olá! É assim que soo ao telefone.',
 }
 
-export const voiceSchema = Type.Object({
+const voiceSchema = Type.Object({
   id: Type.String({ description: 'Name it as `voice.voice` of an assistant, or as `voice` of a spoken text.' }),
   object: Type.Literal('voice'),
   livemode: Type.Boolean(),

@@ -10,7 +10,7 @@ import type { WebhookDeliveryRow } from './tables.ts'
  * expires and the delivery is due again, so each delivery is attempted at least once.
  */
 
-export interface ClaimRules {
+interface ClaimRules {
   now: Date
   leaseMs: number
   /** Shares out how many attempts may run in this process at a time. */
@@ -25,7 +25,7 @@ export interface ClaimedDelivery {
   place: Place
 }
 
-export interface Claimed {
+interface Claimed {
   deliveries: ClaimedDelivery[]
   /** Whether some deliveries were found behind others without a free place. */
   wereBehind: boolean

@@ -8,7 +8,7 @@ import { DISABLE_AFTER_MS } from './schedule.ts'
 import type { SigningKey } from './sign.ts'
 import type { WebhookEndpointRow } from './tables.ts'
 
-export type DisabledReason = 'gone' | 'failing' | 'requested'
+type DisabledReason = 'gone' | 'failing' | 'requested'
 
 /** The keys that sign now: the current one and, during a rotation's overlap, the previous one. */
 export function signingKeys(row: WebhookEndpointRow, vault: Pick<Vault, 'open'>, now: Date): SigningKey[] {

@@ -16,7 +16,7 @@ export interface PostOptions extends Reach {
   isRepeatable?: boolean
 }
 
-export type PostError = 'timed_out' | 'address_not_allowed' | 'connection_failed' | 'aborted'
+type PostError = 'timed_out' | 'address_not_allowed' | 'connection_failed' | 'aborted'
 
 /** A response, and whether it came from a public address; or why there is none. */
 export type PostOutcome =

@@ -1,7 +1,7 @@
 import { FairShares } from '../../media/protocol.ts'
 
 /** What wants to make an attempt. */
-export interface Claimant {
+interface Claimant {
   organisation_id: string
   endpoint_id: string
   /** Since when the endpoint has been failing; null: it works, or was deleted. */

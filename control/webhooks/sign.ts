@@ -20,7 +20,7 @@ export interface SigningKey {
   secret: string
 }
 
-export interface NewSigningKey extends SigningKey {
+interface NewSigningKey extends SigningKey {
   /** `whpk_` and base64 of the 32 bytes; null for `hmac`. */
   publicKey: string | null
 }

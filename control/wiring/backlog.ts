@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 const KEEP_MS = 5000
 
 /** Work waiting in the database, over all tenants and nodes. */
-export interface Backlog {
+interface Backlog {
   webhooksPending: number
   /** Pending and due: only our own pace delays them. */
   webhooksOverdue: number

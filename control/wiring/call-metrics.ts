@@ -29,7 +29,7 @@ const COUNTED = [
 ] as const
 
 /** The time of day, which may be set, and a steady clock [ms]. */
-export interface Clocks {
+interface Clocks {
   wallMs: number
   steadyMs: number
 }

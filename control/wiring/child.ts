@@ -25,7 +25,7 @@ export interface Exit {
 /** What a process sends when it is ready. */
 export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
 /** What a process sends once it serves, before it is ready. From then on its death is not a failed start. */
-export type ServingMessage = { type: 'serving' } & Record<string, unknown>
+type ServingMessage = { type: 'serving' } & Record<string, unknown>
 
 /** A running child process. It writes its logs to our stderr, and talks to us over an IPC channel. */
 export interface Child {

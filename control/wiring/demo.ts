@@ -27,7 +27,7 @@ const LOCAL_NETWORKS = [
 /** The setting with the hashes of the room's PINs. Verifying the PINs against them would take long at each start. */
 const SETTING = 'demo_pins'
 
-export interface DemoPins {
+interface DemoPins {
   pinHash: string
   moderatorPinHash: string
 }

@@ -56,7 +56,7 @@ const statsSchema = Type.Object({ counters: tally, gauges: tally, histograms: Ty
 /** Counters of this process's parts, by their names. */
 export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
 
-export interface HealthParts {
+interface HealthParts {
   store: Store
   media: MediaHealth
   registry: Registry

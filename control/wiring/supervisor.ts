@@ -15,7 +15,7 @@ const SAME_SIGNAL_MS = 500
 /** How long processes of a killed supervisor may take to notice that it is gone [ms]. */
 const ORPHANS_MS = 5000
 
-export interface SupervisorParts {
+interface SupervisorParts {
   dataDir: string
   drainSeconds: number
   media: ChildSpec

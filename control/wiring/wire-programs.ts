@@ -33,7 +33,7 @@ import { httpPost } from '../webhooks/http-post.ts'
 /** Maximum length of a voicemail if no queue says otherwise [s]. */
 const MESSAGE_SECONDS = 120
 
-export interface ProgramParts {
+interface ProgramParts {
   store: Store
   vault: Vault
   config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> &

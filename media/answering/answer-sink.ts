@@ -6,7 +6,7 @@ import type { VoiceDetector } from '../../codecs/voice-activity.ts'
 import type { AnsweringSpec, Events } from '../protocol.ts'
 import type { Sink, Track } from '../rooms/sink.ts'
 
-export interface AnswerHooks {
+interface AnswerHooks {
   answered(answer: Answer): void
   ended(by: Events['leg.message_ended']['ended'], ms: number): void
 }

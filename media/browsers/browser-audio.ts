@@ -11,7 +11,7 @@ import { PageAudio } from './page-audio.ts'
 
 const WIDEBAND_HZ = 2 * NARROWBAND_HZ
 
-export interface BrowserAudioOptions {
+interface BrowserAudioOptions {
   identity: StreamIdentity
   createResampler: CreateResampler
   /** Monotonic [ms]. */

@@ -43,7 +43,7 @@ const REFUSED = 4000
 /** Legs that are over and whose IDs are known still: none of them rings again. */
 const MAX_RECENT = 10_000
 
-export interface BrowserBoardOptions {
+interface BrowserBoardOptions {
   threads: Pick<Threads, 'place'>
   emit: (event: MediaEvent) => void
   /** Something threw, and this leg is ended for it. */

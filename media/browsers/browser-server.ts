@@ -37,7 +37,7 @@ const PATHS: Record<string, Events['browser.connecting']['use']> = {
 /** A TLS handshake may take this long [ms]. */
 const HANDSHAKE_MS = 10_000
 
-export interface BrowserServerOptions {
+interface BrowserServerOptions {
   hosts: readonly string[]
   port: number
   /** The same over TLS; absent: not listened for. */

@@ -8,7 +8,7 @@ const TEXT = { binary: false }
 const PING_EVERY_MS = 20_000
 const PONG_WITHIN_MS = 10_000
 
-export interface BrowserSocketEvents {
+interface BrowserSocketEvents {
   text(text: string): void
   pong(ping: number, roundTripMs: number): void
   drained(): void

@@ -33,7 +33,7 @@ export interface AskedPage {
 /** What the other node says of the page at first. */
 export type PageFacts = Pick<Browser, 'format' | 'accountSid' | 'phone' | 'at'>
 
-export interface Linked {
+interface Linked {
   ws: WebSocket
   socket: Socket
   facts: PageFacts
@@ -44,7 +44,7 @@ interface Telling extends Linked {
   waiting: ((isTold: boolean) => void)[]
 }
 
-export interface PageLinksOptions {
+interface PageLinksOptions {
   /** Shared by the nodes of a database. */
   secret: string
   /** The time of day [ms]. */

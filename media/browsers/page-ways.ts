@@ -6,7 +6,7 @@ import { newIceCredentials } from '../signalling/lines.ts'
 import type { BrowserLine } from './browser.ts'
 import { webRtcMessage } from './browser-messages.ts'
 
-export interface PageWaysOptions {
+interface PageWaysOptions {
   addresses: OwnAddresses
   /** SHA-256 of our certificate. */
   fingerprint: string

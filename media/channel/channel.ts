@@ -15,7 +15,7 @@ const MAX_EVENTS = 50_000
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024
 
 /** Executes one command of the channel. A rejection is a bug and is answered as `unanswered`: its progress is unknown. */
-export type CommandRunner = (name: string, body: unknown) => Promise<object>
+type CommandRunner = (name: string, body: unknown) => Promise<object>
 
 /**
  * The media end of the channel to control: a Unix socket with one client at a time, the latest. Events are numbered and

@@ -39,7 +39,7 @@ type Handlers = {
   [N in CommandOf<'main'>]: (request: Commands[N]['request']) => Promise<object> | object
 }
 
-export interface CommandsOptions {
+interface CommandsOptions {
   switchboard: Switchboard
   browsers: BrowserBoard
   registrar: Registrar

@@ -13,7 +13,7 @@ import { LegPlayback, type PlayEnded } from './leg-playback.ts'
 import type { Prompts } from './prompts.ts'
 import { SaidWords } from './said-words.ts'
 
-export interface DialogueHooks {
+interface DialogueHooks {
   emit<N extends EventName>(name: N, body: Events[N]): void
   /** Signalling has to end the leg. */
   end(legId: string, reason: EndedReason): void
@@ -21,7 +21,7 @@ export interface DialogueHooks {
   agreed(capture: RoomCapture): void
 }
 
-export interface DialogueOptions {
+interface DialogueOptions {
   prompts: Prompts
   /** Monotonic [ms]. */
   now: () => number

@@ -31,7 +31,7 @@ import type { ThreadPlace } from './threads/spans.ts'
 export type EarlyAudio = 'to_caller' | 'from_called'
 
 /** Commands of the channel that an engine thread executes unchanged. */
-export type ForwardedCommand = CommandOf<Exclude<CommandHome, 'main'>>
+type ForwardedCommand = CommandOf<Exclude<CommandHome, 'main'>>
 
 /** Where a fax party receives T.38, from its description; `signallingHost`: the source of its signalling. */
 export type FaxRemote = Pick<Described, 'host' | 'port' | 'signallingHost'>

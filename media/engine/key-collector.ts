@@ -7,7 +7,7 @@ export type KeyRules = Pick<
   'maxDigits' | 'terminators' | 'options' | 'firstDigitTimeoutMs' | 'interDigitTimeoutMs'
 >
 
-export interface Collected {
+interface Collected {
   /** Without the terminator. */
   digits: string
   ended: 'terminator' | 'length' | 'timeout'

@@ -68,7 +68,7 @@ export interface LegsOptions {
 }
 
 /** The environment of legs on their thread. */
-export interface LegsWorld {
+interface LegsWorld {
   members: Members
   rooms: Rooms
   sinks: Sinks

@@ -18,7 +18,7 @@ export interface ClipWatcher {
   ended(clip: Clip, heard: number): void
 }
 
-export interface PlayerOptions {
+interface PlayerOptions {
   loop: boolean
   /** Length of the room's frame [samples]. */
   frameSamples: number

@@ -25,7 +25,7 @@ const ENGLISH = 'en'
 const LANGUAGE = /^[a-z]{2,3}$/
 const NO_SAMPLES = new Int16Array(0)
 
-export interface PromptsOptions {
+interface PromptsOptions {
   sampleRateHz: number
   /** Synthesises `speech`, at 8 kHz. Absent: not available. */
   tts?: TextToSpeech

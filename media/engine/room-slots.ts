@@ -14,7 +14,7 @@ const WORTH_MS = 1
 /** Rooms that a slot may have beyond its share. */
 const CROWD = 4
 
-export interface Place {
+interface Place {
   readonly room: Room
   /** The room is not mixed before this time, since it has moved to a later slot [ms]. */
   dueAt: number

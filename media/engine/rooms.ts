@@ -33,7 +33,7 @@ import type { Sinks } from './sinks.ts'
 import type { Sounds } from './sounds.ts'
 import { Spans, type ThreadPlace } from './threads/spans.ts'
 
-export interface RoomsOptions {
+interface RoomsOptions {
   prompts: Prompts
   place: ThreadPlace
   clock: EngineClock

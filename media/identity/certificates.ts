@@ -16,9 +16,9 @@ const BAD_MS = 30_000
 const MAX_URL = 500
 
 /** `unavailable`: it could not be fetched. `untrusted`: it leads to no authority of ours, has no TNAuthList, or is no certificate at all. */
-export type Fetched = Trusted | 'unavailable' | 'untrusted'
+type Fetched = Trusted | 'unavailable' | 'untrusted'
 
-export interface CertificatesOptions {
+interface CertificatesOptions {
   anchors: readonly X509Certificate[]
   reach: Reach
   now: () => number

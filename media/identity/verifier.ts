@@ -14,7 +14,7 @@ import type { Certificates } from './certificates.ts'
 export const FRESH_S = 60
 const LIMIT_MS = 1000
 
-export interface VerifierOptions {
+interface VerifierOptions {
   certificates: Pick<Certificates, 'at'>
   /** Time of day [ms]. */
   now: () => number

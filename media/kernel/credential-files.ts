@@ -31,7 +31,7 @@ interface Watched {
   isOutdated: boolean
 }
 
-export interface CredentialFilesOptions {
+interface CredentialFilesOptions {
   log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
   /** Time of day [ms]. */
   now: () => number

@@ -8,7 +8,7 @@ const WINDOW = 50
 /** After this many windows without a gap the delay is reduced by a frame. */
 const CALM_WINDOWS = 10
 
-export type Playout = 'play' | 'lost' | 'silent'
+type Playout = 'play' | 'lost' | 'silent'
 
 /**
  * The delay of live audio over TCP: nothing is lost or out of order, but it may arrive late and then all at once. Plays a

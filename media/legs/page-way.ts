@@ -5,7 +5,7 @@ import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { RtpLeg } from './rtp-leg.ts'
 
 /** The packet socket of a page. */
-export interface PageSocket extends PacketOut {
+interface PageSocket extends PacketOut {
   close(): void
 }
 

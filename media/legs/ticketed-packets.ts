@@ -16,7 +16,7 @@ const SOON_AGAIN = 500
 const KEPT_FOR = 3000
 const TOO_LATE = 2
 /** `recovered`: what was lost is in the next packet once more. `lost`: a part of it is, and the codec cannot conceal it. */
-export type Played = 'played' | 'recovered' | 'lost'
+type Played = 'played' | 'recovered' | 'lost'
 /** A ticket without audio: larger than every slot number. */
 export const NO_TICKET = 0xc0
 /** The ticket of a lost packet. */

@@ -4,12 +4,12 @@ const MAX_IDLE = 64
 const MAX_AGE_MS = 60_000
 
 /** A client with one connection. */
-export interface OneConnection {
+interface OneConnection {
   destroy(): unknown
 }
 
 /** A client, and when it first dialled [ms], monotonic. */
-export interface KeptClient<C extends OneConnection> {
+interface KeptClient<C extends OneConnection> {
   client: C
   since: number
 }

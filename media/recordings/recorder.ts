@@ -23,7 +23,7 @@ export interface RecordingFinisher {
   finish(recordingId: string): Promise<RecordingInfo | { error: string }>
 }
 
-export interface RecorderOptions {
+interface RecorderOptions {
   recordingId: string
   store: RecordingStore
   finisher: RecordingFinisher

@@ -5,7 +5,7 @@ import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
 import { LEG_SAMPLES } from './leg.ts'
 
 /** Ticks that a lane holds: 160 ms, far more than one thread ever waits for the other. */
-export const LANE_TICKS = 8
+const LANE_TICKS = 8
 /** Ticks further behind are dropped: the writer is about to overwrite them. */
 const MAX_BEHIND = LANE_TICKS - 2
 /** How long a surplus tick must have waited before one is dropped; doubled after each tick that was late, up to a minute [ticks]. */

@@ -4,7 +4,7 @@ import type { Leg } from './leg.ts'
 const PLAIN_FRAMES = 50
 
 /** The part of a room that matters for pass-through. */
-export interface PlainRoom {
+interface PlainRoom {
   readonly legs: readonly Leg[]
   /** It contains nothing but its members' own voices, and nobody else listens. */
   readonly isPlain: boolean

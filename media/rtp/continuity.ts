@@ -28,7 +28,7 @@ const WINDOW = 20
  * What becomes of a packet. `on`: it goes on where the others were, or is one of them that was late. `held`: it fits nowhere, and the next one will
  * tell what it is. Otherwise the sender has restarted: its timestamps (`retimed`), or its sequence numbers, too (`renumbered`).
  */
-export type Judgement = 'on' | 'held' | 'retimed' | 'renumbered'
+type Judgement = 'on' | 'held' | 'retimed' | 'renumbered'
 
 export interface HeldPacket {
   readonly bytes: Uint8Array

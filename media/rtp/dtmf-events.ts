@@ -185,7 +185,7 @@ export class DtmfEventReader {
 }
 
 /** Keys that may wait to be sent; further ones are refused and counted. */
-export const DTMF_QUEUE_KEYS = 64
+const DTMF_QUEUE_KEYS = 64
 /** The E bit is sent three times (RFC 4733 §2.5.1.4). */
 const END_PACKETS = 3
 const MIN_TONE_MS = 100

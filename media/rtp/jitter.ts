@@ -23,7 +23,7 @@ const STOPPED_MS = 500
 const STRAY_EVERY = 500
 const SMOOTHING = 1 / 16
 
-export type PushResult = 'ok' | 'late' | 'duplicate' | 'overflow'
+type PushResult = 'ok' | 'late' | 'duplicate' | 'overflow'
 
 /**
  * The result of `pull`. 'audio': the frame is filled. 'lost': audio was due and is missing: conceal it. 'silence': the sender

@@ -1,5 +1,5 @@
 /** Audio that is missing for this long, although expected, is reported [ms]. */
-export const ONE_WAY_MS = 5_000
+const ONE_WAY_MS = 5_000
 
 /** A gap larger than network jitter [ms]. */
 const GAP_MS = 200

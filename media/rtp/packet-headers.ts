@@ -11,7 +11,7 @@ const MAX_REMOTES = 255
  *
  *     | since 1970 [ms], float 64 | sent (8) | far end (8) | length of the RTP packet (16) | its first 12 octets |
  */
-export const RECORD_BYTES = 12 + RTP_HEADER_BYTES
+const RECORD_BYTES = 12 + RTP_HEADER_BYTES
 
 /** The headers captured by `PacketHeaders`. */
 export interface PacketLog {

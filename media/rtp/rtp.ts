@@ -22,7 +22,7 @@ export class RtpPacket {
   payloadLength = 0
 }
 
-export interface RtpHeader {
+interface RtpHeader {
   marker: boolean
   payloadType: number
   sequence: number

@@ -3,7 +3,7 @@ import { atMost } from '../protocol/at-most.ts'
 import type { DialTarget, Request } from '../protocol.ts'
 
 /** A far end uses its own clock, and packets take different times: its second is a little longer here [ms]. */
-export const SECOND_MS = 1050
+const SECOND_MS = 1050
 /** A longer wait is refused as having no turn [ms]. */
 const MAX_WAIT_MS = 5000
 const MAX_KEPT = 10_000

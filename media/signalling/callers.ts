@@ -14,7 +14,7 @@ import { originOf } from './proxies.ts'
 import { REALM } from './registrar.ts'
 
 /** The hashes of which something is stored. */
-export type StoredAlgorithm = 'MD5' | 'SHA-256'
+type StoredAlgorithm = 'MD5' | 'SHA-256'
 
 /**
  * How many calls of strangers who cannot be admitted are reported to control, which logs them: the operator must learn of one who should

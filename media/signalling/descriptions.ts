@@ -19,7 +19,7 @@ import { capabilitiesOf, type Described, isOver, type Line, legMediaOf, type May
 
 export const SDP = 'application/sdp'
 
-export interface DescriptionsOptions {
+interface DescriptionsOptions {
   sip: () => SipEndpoint
   /** The policy of SIP for the hosts of descriptions. */
   mayReach: MayReach

@@ -2,7 +2,7 @@ import type { Watch, WatchReport } from '../../sip/agent-types.ts'
 import type { ConnectionSpec, MediaEvent, Reply, Request } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 
-export interface FarEndsOptions {
+interface FarEndsOptions {
   emit: (event: MediaEvent) => void
 }
 

@@ -15,7 +15,7 @@ const SERVICES: readonly { naptr: string; srv: string; transport: Transport }[] 
   { naptr: 'sip+d2t', srv: '_sip._tcp', transport: 'tcp' },
 ]
 
-export interface LocatorOptions {
+interface LocatorOptions {
   names: NameService
   reach: Pick<SipReach, 'allows'>
   /** For our own addresses. */

@@ -9,7 +9,7 @@ const RETRY_AFTER_S = 5
 /** Maximum number waiting for that. */
 const MAX_OPEN = 500
 
-export interface PhonesOptions {
+interface PhonesOptions {
   emit: (event: MediaEvent) => void
 }
 

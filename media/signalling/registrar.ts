@@ -21,7 +21,7 @@ interface Open {
   bindings: readonly Binding[]
 }
 
-export interface RegistrarOptions {
+interface RegistrarOptions {
   emit: (event: MediaEvent) => void
 }
 

@@ -53,7 +53,7 @@ const SILENT_THREAD: EngineThread = {
 }
 
 /** How many calls were answered, and have ended. */
-export interface Rehearsed {
+interface Rehearsed {
   answered: number
   ended: number
   close(): void

@@ -23,7 +23,7 @@ const TOO_MANY_HOPS = 483
 const LET_GO = 'let_go'
 
 /** Progress of a call in a leg's place: a SIP status; 200 and above are final. */
-export type Told = (status: number) => void
+type Told = (status: number) => void
 
 /** A call in the place of a line's far end, until it is answered or over. */
 interface Attempt {

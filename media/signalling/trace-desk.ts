@@ -3,7 +3,7 @@ import type { PacketLog } from '../rtp/packet-headers.ts'
 import type { LegPackets, LegTrace, SipTrace } from '../tracing/sip-trace.ts'
 import type { Line } from './line.ts'
 
-export interface TraceDeskOptions {
+interface TraceDeskOptions {
   trace: SipTrace
   lines: ReadonlyMap<string, Line>
 }

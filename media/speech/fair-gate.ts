@@ -1,7 +1,7 @@
 import { FairQueue } from '../kernel/fair-queue.ts'
 
 /** What a gate is for: so many at once, so many behind them, each for so long at most. */
-export interface GateLimits {
+interface GateLimits {
   atOnce: number
   waiting: number
   maxWaitMs: number

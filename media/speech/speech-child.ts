@@ -10,7 +10,7 @@ const STABLE_MS = 10_000
 /** It says every ten seconds what memory it holds; one that has said nothing for so long hangs, and takes nothing either [ms]. */
 const MAX_SILENCE_MS = 120_000
 
-export interface SpeechChildHooks {
+interface SpeechChildHooks {
   told(message: FromSpeech): void
   /** It died; the next one is started, or will be after so long [ms]. */
   died(exit: { code: number | null; signal: NodeJS.Signals | null }, waitMs: number): void

@@ -33,7 +33,7 @@ export type SpeechRequest = { id: number } & (
 )
 
 /** What is answered by nothing. */
-export type SpeechNotice =
+type SpeechNotice =
   | { kind: 'prepare' }
   /** A part of an utterance that is being said, named by `id`; `at`: samples of it before this part. */
   | { kind: 'append'; at: number; samples: Int16Array<ArrayBuffer>; language: string | null; owner?: SpeechOwner }

@@ -17,7 +17,7 @@ export interface Named<E> {
   engine: E
 }
 
-export interface SpeechServiceOptions {
+interface SpeechServiceOptions {
   /** Tried in this order; the last is the offline one. */
   tts: Named<TextToSpeech>[]
   stt: Named<SpeechToText>[]

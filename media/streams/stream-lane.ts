@@ -42,7 +42,7 @@ interface Handle {
   readStop(): number
 }
 
-export interface LaneEvents {
+interface LaneEvents {
   pong(payload: Uint8Array): void
   ping(payload: Uint8Array): void
   /** A message that nobody listens to. */

@@ -25,7 +25,7 @@ const MEDIA_FORMAT: Record<StreamFormat, object> = {
   l16_16000: { encoding: 'audio/x-l16', sampleRate: 2 * NARROWBAND_HZ, channels: 1, endianness: 'little' },
 }
 
-export const tracksOf = (tracks: StreamTracks): Track[] => (tracks === 'both' ? ['inbound', 'outbound'] : [tracks])
+const tracksOf = (tracks: StreamTracks): Track[] => (tracks === 'both' ? ['inbound', 'outbound'] : [tracks])
 
 export const connectedMessage = (): Buffer => json({ event: 'connected', protocol: 'Call', version: '1.0.0' })
 

@@ -20,7 +20,7 @@ export interface AnswerPorts {
   say(message: (sequence: number) => Buffer): void
 }
 
-export interface ReceiverPorts {
+interface ReceiverPorts {
   /** From 16 to 8 kHz; called for an `l16_16000` stream. */
   resampler(): Resampler
   /** Presses a key to the party; false: it takes none. */

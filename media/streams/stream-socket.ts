@@ -13,7 +13,7 @@ import { dialWire } from './stream-wire.ts'
 /** A longer message to a fork closes with 1009 [bytes]. */
 const MAX_IGNORED_BYTES = 64 * 1024
 
-export interface StreamHooks {
+interface StreamHooks {
   /** The status has changed; not called for the first one. */
   changed(snapshot: StreamSnapshot): void
   /** Monotonic [ms]. */
@@ -24,7 +24,7 @@ export interface StreamHooks {
   fault(error: unknown): void
 }
 
-export interface StreamDiallerOptions {
+interface StreamDiallerOptions {
   /** For example `tandem/0.1.0`. */
   userAgent: string
   createResampler: CreateResampler

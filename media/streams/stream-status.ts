@@ -11,7 +11,7 @@ export type StreamInput =
   | 'callEnded'
   | 'fault'
 
-export interface StreamMove {
+interface StreamMove {
   status: StreamStatus
   endedReason: StreamEndedReason | null
 }

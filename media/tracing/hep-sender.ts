@@ -9,7 +9,7 @@ const MAX_UNSENT_BYTES = 1024 * 1024
 const LOOKUP_MS = 60_000
 const RETRY_MS = 2000
 
-export interface HepTarget {
+interface HepTarget {
   transport: 'udp' | 'tcp' | 'tls'
   host: string
   port: number

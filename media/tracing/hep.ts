@@ -23,7 +23,7 @@ export interface HepAgent {
   password: string | null
 }
 
-export interface Captured {
+interface Captured {
   type: typeof HEP_SIP | typeof HEP_RTCP
   isDatagram: boolean
   from: Place
@@ -83,7 +83,7 @@ const uint32 = (value: number): Buffer =>
   Buffer.of(value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff)
 
 /** Four or sixteen octets; zero for an invalid address, or the wrong family where four are needed. */
-export function addressBytes(host: string, isFour: boolean): Buffer {
+function addressBytes(host: string, isFour: boolean): Buffer {
   const length = isFour ? 4 : 16
   const bare = host.split('%')[0]!
   if (!ipaddr.isValid(bare)) return Buffer.alloc(length)

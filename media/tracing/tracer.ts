@@ -12,7 +12,7 @@ import { callIdOf, type Place, type WireMessage } from './wire-message.ts'
 const MAX_PRIVATE = 20_000
 
 /** A leg's RTCP packet before or without encryption. */
-export interface RtcpPacket {
+interface RtcpPacket {
   legId: string
   isSent: boolean
   bytes: Uint8Array

@@ -87,7 +87,7 @@ export class Reassembly {
 }
 
 /** The fields of a ClientHello that we need. */
-export interface ClientHello {
+interface ClientHello {
   random: Uint8Array
   suites: number[]
   /** By type (RFC 5246 §7.4.1.4). */

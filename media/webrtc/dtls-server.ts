@@ -59,7 +59,7 @@ const HANDSHAKE_FAILURE = 40
 /** Datagrams that may be looked at before keys are agreed on; nobody needs so many. */
 const MAX_DATAGRAMS = 500
 
-export interface DtlsServerOptions {
+interface DtlsServerOptions {
   /** DER. */
   certificate: Uint8Array
   privateKey: KeyObject
@@ -68,7 +68,7 @@ export interface DtlsServerOptions {
 }
 
 /** The result of a datagram: what to send back, in order. */
-export interface DtlsReply {
+interface DtlsReply {
   datagrams: Uint8Array[]
   /** Once: the handshake is over. */
   keys: SrtpKeys | null

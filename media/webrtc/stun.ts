@@ -24,7 +24,7 @@ const FINGERPRINT_XOR = 0x5354554e
 /** Longer than any check of a browser. */
 const MAX_BYTES = 1024
 
-export interface StunMessage {
+interface StunMessage {
   type: number
   transactionId: Uint8Array
   /** Attributes before MESSAGE-INTEGRITY, by type; those after it are ignored (RFC 8489 §14.5). */
@@ -35,7 +35,7 @@ export interface StunMessage {
 }
 
 /** Whether a datagram on a shared port may be STUN (RFC 7983 §7). */
-export const isStun = (bytes: Uint8Array): boolean => bytes.length >= HEADER_BYTES && bytes[0]! < 4
+const isStun = (bytes: Uint8Array): boolean => bytes.length >= HEADER_BYTES && bytes[0]! < 4
 
 /** Reads a message (RFC 8489 §5). Null: it is none, or its FINGERPRINT is wrong. Never throws. */
 export function parseStun(datagram: Uint8Array): StunMessage | null {

@@ -15,7 +15,7 @@ const USUAL_ALGORITHM: DigestAlgorithm = 'MD5'
 /** `stale`: the nonce has expired, belongs to somebody else, or was used before. */
 export type CallerVerdict = 'right' | 'wrong' | 'stale'
 
-export interface CallerChallenge {
+interface CallerChallenge {
   /** Only the nonce of the last answer was wrong. */
   stale: boolean
   /** The algorithm of the caller or the account; absent: MD5. */

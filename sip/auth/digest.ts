@@ -13,7 +13,7 @@ export type { DigestAlgorithm }
 const QOPS = ['auth', 'auth-int'] as const
 type Qop = (typeof QOPS)[number]
 
-export interface Challenge {
+interface Challenge {
   realm: string
   nonce: string
   opaque: string | null
@@ -121,7 +121,7 @@ export function ha1(algorithm: DigestAlgorithm, username: string, realm: string,
 type Signed = Pick<DigestResponse, 'algorithm' | 'nonce' | 'uri' | 'nc' | 'cnonce'> & { qop: Qop | null }
 
 /** The `response` value (RFC 7616 §3.4.1). `body`: for `auth-int` (§3.4.3). */
-export function digestOf(parts: Signed, ha1Hex: string, method: string, body: Uint8Array = NOTHING): string {
+function digestOf(parts: Signed, ha1Hex: string, method: string, body: Uint8Array = NOTHING): string {
   const signedBody = parts.qop === 'auth-int' ? `:${hash(parts.algorithm, body)}` : ''
   const ha2 = hash(parts.algorithm, Buffer.from(`${method}:${parts.uri}${signedBody}`, 'latin1'))
   const middle = parts.qop === null ? '' : `${parts.nc}:${parts.cnonce}:${parts.qop}:`

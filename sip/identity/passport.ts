@@ -93,7 +93,7 @@ function partiesOf(claim: unknown): string[] {
   return [...numbers, ...texts(uri)].slice(0, MAX_DESTINATIONS)
 }
 
-export interface NewPassport {
+interface NewPassport {
   x5u: string
   ppt: string | null
   claims: object

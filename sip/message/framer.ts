@@ -10,12 +10,7 @@ export type FramerEvent =
   /** The stream cannot be parsed any more: close the connection. Nothing follows. */
   | { kind: 'close'; reason: FramerError }
 
-export type FramerError =
-  | 'bad_line_end'
-  | 'head_too_large'
-  | 'message_too_large'
-  | 'bad_content_length'
-  | 'no_content_length'
+type FramerError = 'bad_line_end' | 'head_too_large' | 'message_too_large' | 'bad_content_length' | 'no_content_length'
 
 export const PONG: Uint8Array = Buffer.from('\r\n', 'latin1')
 /** Our own keep-alive. */

@@ -3,7 +3,7 @@ import { type ByteString, canonicalName, Headers } from './message.ts'
 import { paramValue, unquote } from './params.ts'
 
 /** One part of a body, or all of it (RFC 5621 §3). */
-export interface BodyPart {
+interface BodyPart {
   /** As it was written; null: its message says nothing. */
   type: ByteString | null
   /** A description of the session; `early-session` (RFC 3959) is not supported. */

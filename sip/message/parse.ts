@@ -3,8 +3,8 @@ import { type ByteString, canonicalName, Headers, type SipMessage } from './mess
 import { isToken } from './params.ts'
 
 export const MAX_MESSAGE_BYTES = 65_536
-export const MAX_HEADER_BYTES = 8192
-export const MAX_HEADERS = 128
+const MAX_HEADER_BYTES = 8192
+const MAX_HEADERS = 128
 /** Maximum size of a head in a stream, to bound the memory and search time of a peer. */
 export const MAX_HEAD_BYTES = 32_768
 

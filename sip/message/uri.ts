@@ -14,20 +14,20 @@ export interface SipUri {
 }
 
 /** `tel:` URIs (RFC 3966). */
-export interface TelUri {
+interface TelUri {
   scheme: 'tel'
   number: string
   params: string
 }
 
 /** A URI of an unsupported scheme: unknown syntax, answered 416 if it is the target. */
-export interface OtherUri {
+interface OtherUri {
   scheme: 'other'
   text: string
 }
 
 export type Uri = SipUri | TelUri | OtherUri
-export type UriError = { error: 'bad_uri' }
+type UriError = { error: 'bad_uri' }
 
 const BAD: UriError = { error: 'bad_uri' }
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/

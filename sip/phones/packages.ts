@@ -8,7 +8,7 @@ export type PackageState =
   /** RFC 4235; nobody's number or name. */
   | { package: 'dialog'; dialogs: readonly DialogState[] }
 
-export interface DialogState {
+interface DialogState {
   /** Stable while the dialog lasts; letters, digits and `_`. */
   id: string
   direction: 'initiator' | 'recipient'

@@ -71,7 +71,7 @@ export interface Capabilities {
   webrtc?: WebRtcCapability
 }
 
-export interface WebRtcCapability {
+interface WebRtcCapability {
   /** Ours, for the whole call. */
   ufrag: string
   pwd: string
@@ -130,7 +130,7 @@ function directionOf(send: boolean, receive: boolean): Direction {
 }
 
 /** Our direction, limited by the other side's `theirs` (RFC 3264 §6.1). */
-export function meet(wanted: Direction, theirs: Direction): Direction {
+function meet(wanted: Direction, theirs: Direction): Direction {
   return directionOf(sends(wanted) && receives(theirs), receives(wanted) && sends(theirs))
 }
 

@@ -52,7 +52,7 @@ export interface SessionDescription {
   media: MediaDescription[]
 }
 
-export type SdpError = { error: 'malformed' }
+type SdpError = { error: 'malformed' }
 
 const MALFORMED: SdpError = { error: 'malformed' }
 const MAX_BYTES = 65_536

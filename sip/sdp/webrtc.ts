@@ -10,7 +10,7 @@ export interface WebRtcSide {
   own: { host: string; port: number; ssrc: number } | null
 }
 
-export type Setup = 'actpass' | 'active' | 'passive' | 'holdconn'
+type Setup = 'actpass' | 'active' | 'passive' | 'holdconn'
 
 /** Attributes that may occur at session and media level; the media level takes precedence. */
 export type SideLines = Partial<Omit<WebRtcSide, 'own'>>

@@ -1,7 +1,7 @@
 import type { ClientEffect, Machine } from './machine.ts'
 
-export type InviteClientState = 'calling' | 'proceeding' | 'accepted' | 'completed' | 'terminated'
-export type InviteClientInput = 'provisional' | 'success' | 'failure' | 'transportError' | 'A' | 'B' | 'D' | 'M'
+type InviteClientState = 'calling' | 'proceeding' | 'accepted' | 'completed' | 'terminated'
+type InviteClientInput = 'provisional' | 'success' | 'failure' | 'transportError' | 'A' | 'B' | 'D' | 'M'
 
 /** The INVITE client transaction: RFC 3261 §17.1.1.2, figure 5, as amended by RFC 6026 §8.4. */
 export const INVITE_CLIENT: Machine<InviteClientState, InviteClientInput, ClientEffect> = {

@@ -1,8 +1,8 @@
 import type { Machine, ServerEffect } from './machine.ts'
 
-export type InviteServerState = 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated'
+type InviteServerState = 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated'
 /** `request` is a retransmitted INVITE; `provisional`, `success` and `failure` are our responses, fed in by the caller. */
-export type InviteServerInput = 'request' | 'ack' | 'provisional' | 'success' | 'failure' | 'G' | 'H' | 'I' | 'L'
+type InviteServerInput = 'request' | 'ack' | 'provisional' | 'success' | 'failure' | 'G' | 'H' | 'I' | 'L'
 
 /** The INVITE server transaction: RFC 3261 §17.2.1, figure 7, as amended by RFC 6026 §8.5. */
 export const INVITE_SERVER: Machine<InviteServerState, InviteServerInput, ServerEffect> = {

@@ -1,7 +1,7 @@
 import type { LimitTimer, RetransmitTimer } from './timers.ts'
 
 /** One cell of a transition table: the next state, and the actions of the transition, in order. */
-export interface Step<State extends string, Effect extends string> {
+interface Step<State extends string, Effect extends string> {
   to: State
   do: readonly Effect[]
 }

@@ -1,7 +1,7 @@
 import type { ClientEffect, Machine } from './machine.ts'
 
-export type RequestClientState = 'trying' | 'proceeding' | 'completed' | 'terminated'
-export type RequestClientInput = 'provisional' | 'success' | 'failure' | 'transportError' | 'E' | 'F' | 'K'
+type RequestClientState = 'trying' | 'proceeding' | 'completed' | 'terminated'
+type RequestClientInput = 'provisional' | 'success' | 'failure' | 'transportError' | 'E' | 'F' | 'K'
 
 /** The client transaction of every other method: RFC 3261 §17.1.2.2, figure 6. */
 export const REQUEST_CLIENT: Machine<RequestClientState, RequestClientInput, ClientEffect> = {

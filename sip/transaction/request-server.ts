@@ -1,7 +1,7 @@
 import type { Machine, ServerEffect } from './machine.ts'
 
-export type RequestServerState = 'trying' | 'proceeding' | 'completed' | 'terminated'
-export type RequestServerInput = 'request' | 'provisional' | 'success' | 'failure' | 'J'
+type RequestServerState = 'trying' | 'proceeding' | 'completed' | 'terminated'
+type RequestServerInput = 'request' | 'provisional' | 'success' | 'failure' | 'J'
 
 /** The server transaction of every other method: RFC 3261 §17.2.2, figure 8. */
 export const REQUEST_SERVER: Machine<RequestServerState, RequestServerInput, ServerEffect> = {

@@ -14,7 +14,7 @@ export const DEFAULT_TIMERS: Timers = { t1: 500, t2: 4000, t4: 5000 }
 export type RetransmitTimer = 'A' | 'E' | 'G'
 /** Timers that end a state. */
 export type LimitTimer = 'B' | 'D' | 'F' | 'H' | 'I' | 'J' | 'K' | 'L' | 'M'
-export type TimerName = RetransmitTimer | LimitTimer
+type TimerName = RetransmitTimer | LimitTimer
 
 /**
  * | Timer | Over UDP   | Over TCP | Source            | Meaning                                         |

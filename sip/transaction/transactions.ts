@@ -64,7 +64,7 @@ export interface ServerTransaction extends Absorbing {
  * What remains of a server transaction after its final response. Retransmissions may arrive for up to 64*T1, and on a busy switch all
  * transactions of that time, with their requests and calls, would be most of the process's memory.
  */
-export interface SettledTransaction extends Absorbing {
+interface SettledTransaction extends Absorbing {
   /** The final response, if retransmissions get it again. A string is cheaper to keep than bytes, which share memory with other messages. */
   readonly final: ByteString | null
   /** To tag of the final response. */
@@ -74,7 +74,7 @@ export interface SettledTransaction extends Absorbing {
 type AnyTransaction = ClientTransaction | ServerTransaction | SettledTransaction
 
 /** Services that transactions need from their owner. */
-export interface TransactionHost {
+interface TransactionHost {
   readonly timers: Timers
   readonly deadlines: Deadlines
   readonly counters: Counters

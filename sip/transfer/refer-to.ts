@@ -5,7 +5,7 @@ import { parseUri, unescapeUser, withoutHeaders } from '../message/uri.ts'
 import { parseReplaces } from './replaces.ts'
 
 /** The target of a REFER: the URI, the dialog to be replaced there, and user-to-user information for who is called. */
-export interface ReferTarget {
+interface ReferTarget {
   uri: string
   replaces: NamedDialog | null
   userToUser: string | null

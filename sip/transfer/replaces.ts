@@ -17,7 +17,7 @@ export function parseReplaces(value: string): NamedDialog | null {
 }
 
 /** The dialog that an INVITE with Replaces is to replace; a status: why it cannot (RFC 3891 §3). */
-export type Replaced = { session: Session } | { status: number }
+type Replaced = { session: Session } | { status: number }
 
 /** Null: the INVITE replaces nothing. */
 export function replacedBy(core: AgentCore, request: SipRequest, { proxy }: Peer): Replaced | null {

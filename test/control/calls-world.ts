@@ -33,7 +33,7 @@ import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } fr
 import { EXAMPLE_NETWORKS, VAULT } from './whole-app.ts'
 
 /** A control process around a database: the part that may be killed and started again. */
-export interface Control {
+interface Control {
   client: MediaClient
   app: FastifyInstance
   running: RunningCalls
@@ -50,7 +50,7 @@ export interface CallsWorld extends World {
   close(): Promise<void>
 }
 
-export interface Options {
+interface Options {
   /** Absent: one in memory. */
   world?: World
   /** Logger of the channel to media; absent: silent. */

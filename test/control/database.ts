@@ -20,7 +20,7 @@ import { lentStatements } from './lent-statements.ts'
 const SERVER = process.env.TANDEM_TEST_DATABASE_URL
 
 /** Prefix of all test databases on the server. */
-export const TEST_PREFIX = 'tandem_test'
+const TEST_PREFIX = 'tandem_test'
 /** Application name of connections that outlive a test. */
 const KEPT = 'tandem kept'
 /** Lock under which one of several simultaneous runs makes the template. */
@@ -29,7 +29,7 @@ const TEMPLATE_LOCK = 7_283_640
 export const testEngine = SERVER === undefined ? 'sqlite' : 'postgres'
 
 /** A database that several stores, and several processes, can open at once. */
-export interface TestDatabase {
+interface TestDatabase {
   /** What `openStore` takes. */
   target: string
   /** Removes it. To be called when all stores on it are closed. */

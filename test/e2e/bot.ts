@@ -6,7 +6,7 @@ import { PCMU } from '../../codecs/g711.ts'
 const FRAME_SAMPLES = 160
 const FRAME_MS = 20
 
-export interface BotMessage {
+interface BotMessage {
   event: string
   streamSid?: string
   start?: { callSid: string; mediaFormat: { encoding: string; sampleRate: number } }

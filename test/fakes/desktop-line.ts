@@ -1,7 +1,7 @@
 import type { Page, WebSocketRoute } from 'playwright-core'
 
 /** A message of the page: `event`, and its data. */
-export interface Sent {
+interface Sent {
   event: string
   control?: Record<string, unknown>
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import ipaddr from 'ipaddr.js'
 
 /** The content of a HEP 3 packet. */
-export interface HepPacket {
+interface HepPacket {
   family: number
   protocol: number
   source: string

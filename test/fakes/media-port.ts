@@ -52,7 +52,7 @@ class WillingDouble extends MediaDouble {
   }
 }
 
-export type WillingMedia = MediaPort & { state: 'ready'; counters: { eventsLost: number } }
+type WillingMedia = MediaPort & { state: 'ready'; counters: { eventsLost: number } }
 
 /** A media process in which every command succeeds at once. */
 export function willingMedia(): WillingMedia {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-export interface ProviderRequest {
+interface ProviderRequest {
   path: string
   authorization: string | undefined
   body: Buffer

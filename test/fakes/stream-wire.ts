@@ -21,7 +21,7 @@ export interface StreamMessage {
  * A connection in memory. Its kernel accepts everything at once, or nothing while `stalled`. Its receiver reads what has arrived and answers every
  * ping, or does neither while `reads` is false.
  */
-export class FakeWire implements Wire {
+class FakeWire implements Wire {
   readonly messages: StreamMessage[] = []
   pings = 0
   /** Number of writes; everything that is sent while the socket is corked is one. */

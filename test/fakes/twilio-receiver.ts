@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import alawmulaw from 'alawmulaw'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-export interface MediaStreamCall {
+interface MediaStreamCall {
   streamSid: string
   callSid: string
   accountSid: string

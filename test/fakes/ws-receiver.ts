@@ -31,7 +31,7 @@ export type Behaviour =
 
 const FEW_MESSAGES = 10
 
-export interface ReceiverConnection {
+interface ReceiverConnection {
   headers: IncomingHttpHeaders
   messages: StreamMessage[]
   /** Number of messages that were binary or no JSON, which a stream never sends. */

@@ -19,7 +19,7 @@ const RUSH_MS = 10_000
 const AGAIN_MS = 1000
 
 /** Resident memory of a process [MiB]; 0: the system does not tell. */
-export function residentMib(pid: number): number {
+function residentMib(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
   } catch {
@@ -67,7 +67,7 @@ function flawless(said: Int16Array, heard: Int16Array, at: number): number {
 }
 
 /** A path on which audio must arrive as it was said. */
-export interface Path {
+interface Path {
   said: Timeline
   heard: Timeline
 }
@@ -105,7 +105,7 @@ async function getThrough(phone: Phone, number: string, sip: SipAddress, options
 }
 
 /** Places the call that must be flawless. */
-export type Witness = () => Promise<Path & { hangup(): Promise<void> }>
+type Witness = () => Promise<Path & { hangup(): Promise<void> }>
 
 /** A call to the echo. */
 export function echoWitness(sip: SipAddress): Witness {

@@ -27,7 +27,7 @@ const METHODS = [
 ]
 
 /** The state that a user agent still holds. */
-export interface Left {
+interface Left {
   sessions: number
   transactions: number
   deadline: number | null

@@ -38,7 +38,7 @@ interface SipJsUri {
 }
 
 /** The same as sip.js parses it. */
-export function theirParts(uri: SipJsUri): unknown[] {
+function theirParts(uri: SipJsUri): unknown[] {
   const user = uri.user === undefined || uri.user === '' ? null : uri.user
   return [uri.scheme, user, uri.host.toLowerCase(), uri.port ?? null]
 }

@@ -1,8 +1,8 @@
 /** A sentence and the labels that the profile calls for: `KIND:KEY`, or for a field `field:KEY=VALUE`. */
-export type Line = string | readonly [text: string, ...labels: string[]]
+type Line = string | readonly [text: string, ...labels: string[]]
 
 /** Successive sentences of one party. `over`: begins while the other party still speaks. */
-export interface Turn {
+interface Turn {
   party: 'agent' | 'customer'
   lines: readonly Line[]
   over?: boolean

@@ -38,7 +38,7 @@ export interface CentreParts {
   putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
 }
 
-export type Reached = 'answered' | 'busy' | 'no_answer' | 'rejected' | 'failed'
+type Reached = 'answered' | 'busy' | 'no_answer' | 'rejected' | 'failed'
 
 /** Stored data of a ring, so that nobody is rung twice after a restart. `legId`: the leg that answered; null: none yet. */
 export interface ReachMemo {

@@ -6,7 +6,7 @@ import type { ChatModel } from '../../models/model.ts'
 import type { AssistantSettings } from '../assistant-settings.ts'
 import { offlineModel } from './offline-model.ts'
 
-export interface ModelParts {
+interface ModelParts {
   models: Models
   db: Db
   now: () => Date

@@ -11,7 +11,7 @@ import type { Stage } from '../stage.ts'
 import { type AssistantProgress, AssistantSession, type AssistantSessionParts } from './assistant-session.ts'
 import { handOverOf } from './tools.ts'
 
-export interface AssistantPlayParts extends Omit<AssistantSessionParts, 'models' | 'db'>, PaymentParts {
+interface AssistantPlayParts extends Omit<AssistantSessionParts, 'models' | 'db'>, PaymentParts {
   modelsFor: (tenant: Tenant, settings: LiveSettings) => ChatModel[]
 }
 

@@ -22,7 +22,7 @@ import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { SEARCH_KNOWLEDGE } from './tool-names.ts'
 import { ownTools, runTool, type ToolCall, type ToolResult } from './tools.ts'
 
-export interface FlowModelParts {
+interface FlowModelParts {
   store: Store
   models: Models
   passagesFor: ReplyParts['passagesFor']

@@ -20,7 +20,7 @@ const NOBODY = 'I am sorry, nobody can take your call at the moment.'
 const BOOKED = 'We will call you back.'
 const NOT_BOOKED = 'I am sorry, I cannot book a call back to your number.'
 
-export interface OfflineSetting {
+interface OfflineSetting {
   /** BCP 47. */
   language: string
   /** The time of day where the organisation is. */

@@ -31,7 +31,7 @@ export interface ReplyParts {
 }
 
 /** Callbacks of a reply in progress. */
-export interface ReplyHooks {
+interface ReplyHooks {
   say: (sentence: string) => Promise<void>
   firstToken: () => void
   model: (name: string) => void
@@ -39,7 +39,7 @@ export interface ReplyHooks {
   tool: (used: ToolUse) => void
 }
 
-export interface ReplyRequest<After> {
+interface ReplyRequest<After> {
   tenant: Tenant
   instructions: string
   /** The documents of the knowledge base to search; empty: all; null: it is not searched. */
@@ -55,7 +55,7 @@ export interface ReplyRequest<After> {
 }
 
 /** The outcome of a reply: the next step, and what the model is to remember of tools. `failed`: no model answered. */
-export interface Reply<After> {
+interface Reply<After> {
   after: After | null
   messages: ChatMessage[]
   failed: string | null

@@ -36,7 +36,7 @@ export interface ConversationParts {
 }
 
 /** The next event of a conversation. */
-export type Happening<A> =
+type Happening<A> =
   /** Our turn has been heard, as far as it will be. */
   | { kind: 'spoken'; turn: Turn }
   /** `over`: the turn that it has interrupted; null: none. */

@@ -11,7 +11,7 @@ const MONEY: Readonly<Record<string, readonly [one: string, many: string, cents:
 const MINUTES_IN_A_DAY = 24 * 60
 
 /** A whole number in words, if it is below a million. */
-export function inWords(value: number): string {
+function inWords(value: number): string {
   if (value < 20) return UNITS[value]!
   if (value < 100) return `${TENS[Math.floor(value / 10)]}${value % 10 === 0 ? '' : `-${UNITS[value % 10]}`}`
   if (value < 1000) return `${UNITS[Math.floor(value / 100)]} hundred${rest(value % 100)}`

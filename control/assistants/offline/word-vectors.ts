@@ -65,20 +65,3 @@ export function neighbours(word: string, count: number, least: number): string[]
     .slice(0, count)
     .map(({ word }) => word)
 }
-
-/** Frequent words weigh less in the meaning of a sentence (after Arora et al., "A Simple but Tough-to-Beat Baseline"). */
-const FREQUENT = 40
-
-/** The meaning of a sentence, as a vector of length 1; null: none of its words is known. */
-export function meaningOf(sentence: readonly string[]): Float32Array | null {
-  const { rows, values, dimensions, lengths } = vectors()
-  const sum = new Float32Array(dimensions)
-  for (const word of sentence) {
-    const row = rows.get(word)
-    if (row === undefined) continue
-    const weight = row / (row + FREQUENT) / lengths[row]!
-    for (let i = 0; i < dimensions; i++) sum[i]! += weight * values[row * dimensions + i]!
-  }
-  const length = Math.hypot(...sum)
-  return length === 0 ? null : sum.map(value => value / length)
-}

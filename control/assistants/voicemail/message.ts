@@ -15,14 +15,14 @@ const SHORTEST_MS = 1000
 /** Maximum time until the end of a recording is written [ms]. */
 const WRITE_LIMIT_MS = 15_000
 
-export interface Mailbox {
+interface Mailbox {
   queueId: string | null
   userId: string | null
   maxSeconds: number
 }
 
 /** The recipient of the message: a queue, a user, or the organisation. */
-export function mailboxOf({ request }: ActionScene): Mailbox {
+function mailboxOf({ request }: ActionScene): Mailbox {
   const { node, input } = request
   const id = String(input.target_id ?? '')
   return {

@@ -7,7 +7,7 @@ declare module '../../kernel/store/tables.ts' {
   }
 }
 
-export interface VoicemailTable extends TenantColumns {
+interface VoicemailTable extends TenantColumns {
   id: string
   call_id: string
   queue_id: string | null

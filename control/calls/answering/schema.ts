@@ -46,7 +46,7 @@ export const answeringFields = {
 
 /** Input form: omitted fields have their defaults. */
 export const answeringInput = nullable(partialInput(answeringFields))
-export type AnsweringInput = Static<typeof answeringInput>
+type AnsweringInput = Static<typeof answeringInput>
 
 export const answeringSchema = Type.Object(answeringFields)
 export type AnsweringSettings = Static<typeof answeringSchema>
@@ -63,7 +63,7 @@ export const answeringOf = (asked: AnsweringInput | undefined): AnsweringSetting
 export type LeftMessage = { text: string; voice: string | null; language: string | null } | { assetId: string }
 
 /** What to do if a machine, a fax or an unknown party answers. Requires `hold_until_detected`. */
-export interface AnsweringPolicy {
+interface AnsweringPolicy {
   machine: 'hang_up' | 'leave_message' | 'connect'
   unknown: 'hang_up' | 'leave_message' | 'connect'
   /** For `leave_message`. */

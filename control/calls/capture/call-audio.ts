@@ -15,7 +15,7 @@ import { refuseTranscript } from './transcript-rows.ts'
 import { beginTranscript, runningTranscript } from './transcripts.ts'
 import { streamsOf } from './waiting.ts'
 
-export interface CallAudioDeps {
+interface CallAudioDeps {
   store: Store
   now: () => string
   log: { warn(fields: object, message: string): void }

@@ -29,7 +29,7 @@ export interface SaidOfCall {
 }
 
 /** All sources of settings for a call. */
-export interface CaptureSources extends Leader, SaidOfCall {
+interface CaptureSources extends Leader, SaidOfCall {
   /** A conference room's own settings decide about its sessions. */
   roomId?: string | null
 }

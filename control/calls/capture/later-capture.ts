@@ -34,7 +34,7 @@ interface Unagreed {
 }
 
 /** `asking`: the announcement or question comes first. */
-export type Joined = 'nothing' | 'begun' | 'asking'
+type Joined = 'nothing' | 'begun' | 'asking'
 
 /** @param then where the call is led after the announcement or question */
 export async function joinCapture(

@@ -8,7 +8,7 @@ import { callCaptureOf } from './call-capture.ts'
 const folder = (dataDir: string): string => join(dataDir, 'recordings')
 
 /** Mixes and compressed forms of recordings. They can be made again at any time. */
-export const formsFolder = (dataDir: string): string => join(folder(dataDir), 'forms')
+const formsFolder = (dataDir: string): string => join(folder(dataDir), 'forms')
 
 /** Path of a recording or a voicemail. */
 export const recordingPath = (dataDir: string, id: string): string => join(folder(dataDir), `${id}.wav`)

@@ -14,7 +14,7 @@ import { callRecordingSchema, toCallRecording } from './recording-schema.ts'
 
 const api = operations('Recordings', 'recordings')
 
-export interface RecordingDeps {
+interface RecordingDeps {
   store: Store
   dataDir: string
   /** Makes the mixes. */

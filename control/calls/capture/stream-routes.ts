@@ -20,7 +20,7 @@ import { type StreamDeps as StartDeps, startStream } from './streams.ts'
 
 const api = operations('Media streams', 'calls')
 
-export interface StreamDeps extends StartDeps {
+interface StreamDeps extends StartDeps {
   store: Store
   media: MediaPort
   now: () => Date

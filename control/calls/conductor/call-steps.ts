@@ -21,7 +21,7 @@ import { playOf, promptOf } from './prompts.ts'
 import { ringCaller } from './ring-caller.ts'
 import { failureOf, type Sender, type Senders, type Sent } from './sender.ts'
 
-export interface CallStepDeps {
+interface CallStepDeps {
   store: Store
   now: () => Date
   streams: StreamDeps

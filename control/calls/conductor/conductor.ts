@@ -10,7 +10,7 @@ import type { ParticipantRow } from '../tables.ts'
 import type { CallFaults } from './faults.ts'
 import type { Sender, Senders, Sent } from './sender.ts'
 
-export interface ConductorDeps {
+interface ConductorDeps {
   store: Store
   log: { warn(fields: object, message: string): void }
   faults: CallFaults

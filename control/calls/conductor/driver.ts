@@ -35,7 +35,7 @@ import { Seating, waitingFor } from './rooms/seating.ts'
 import { onActiveSpeaker, onRoomClosed, onRoomOpened } from './rooms/session-events.ts'
 import type { Sent } from './sender.ts'
 
-export interface DriverDeps {
+interface DriverDeps {
   store: Store
   now: () => Date
   log: {

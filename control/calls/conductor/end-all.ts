@@ -10,7 +10,7 @@ import type { CallCentrePort } from './call-centre-port.ts'
 import { runningLegs, runningPauses, runningRecordings, runningSessions, runningStreams } from './running-rows.ts'
 
 /** Runs the transaction that ends one thing of many: this leg, or with null something else. */
-export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
+type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
 
 /**
  * Ends everything that ran at the node of `db`: every call, session, stream and pause, at the time `at`; a call or session that began later, at

@@ -9,7 +9,7 @@ import { writeLeg } from '../legs.ts'
 import { loadLeg } from '../records.ts'
 import type { LegEnd } from '../steps/decide.ts'
 
-export interface FaultDeps {
+interface FaultDeps {
   store: Store
   now: () => string
   /** `now` is a time in the past. */

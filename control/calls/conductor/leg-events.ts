@@ -19,7 +19,7 @@ import type { Of } from '../steps/event-handler.ts'
 import { follow, wakeWaiting } from '../steps/follow.ts'
 import { beginTry, callerLimits, wasRight } from './rooms/pin-tries.ts'
 
-export interface LegEventDeps {
+interface LegEventDeps {
   log: { info(fields: object, message: string): void }
   audio: CallAudio
 }

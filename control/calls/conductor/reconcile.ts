@@ -18,7 +18,7 @@ import {
   runningStreams,
 } from './running-rows.ts'
 
-export interface ReconcilerDeps {
+interface ReconcilerDeps {
   store: Store
   now: () => string
   log: { warn(fields: object, message: string): void }

@@ -2,7 +2,7 @@ import { isFailure } from '../../../media/protocol.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 
-export interface StrayLegParts {
+interface StrayLegParts {
   store: Store
   log: { warn(fields: object, message: string): void }
 }

@@ -5,7 +5,7 @@ import { digitRuns } from '../../organisation/redaction/digits.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 
 /** A text that is already stored, in a row of its own. */
-export interface Earlier {
+interface Earlier {
   id: string
   text: string
 }

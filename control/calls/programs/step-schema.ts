@@ -7,7 +7,7 @@ import type { CallProgramRow, CallStepRow } from './tables.ts'
 const ms = (description: string) => nullable(Type.Integer({ description: `${description} [ms]` }))
 
 /** How long the parts of a turn took, and what the model cost; null: not measured, or not used. */
-export const turnTimingSchema = Type.Object({
+const turnTimingSchema = Type.Object({
   endpoint_ms: ms('From the last voice until the silence was long enough'),
   transcribe_ms: ms('From then on to the transcript'),
   first_token_ms: ms('From the transcript to the first token of the model'),

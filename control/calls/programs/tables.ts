@@ -16,7 +16,7 @@ declare module '../../kernel/store/tables.ts' {
  * `waiting`: its call is unanswered, or was given to it by another node than the call's. `running`: it leads the call. `ended`: it no longer
  * does.
  */
-export type ProgramStatus = 'waiting' | 'running' | 'ended'
+type ProgramStatus = 'waiting' | 'running' | 'ended'
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
 
 /** At most one per call. */
@@ -40,14 +40,14 @@ export interface CallProgramRow extends TenantColumns {
 }
 
 /** Something that happened to a program's call and that it has not handled yet; written together with the event. */
-export interface CallInputTable extends TenantColumns {
+interface CallInputTable extends TenantColumns {
   id: string
   call_id: string
   /** JSON of a `ProgramInput`, sealed. */
   body: string
 }
 
-export type StepKind = 'node' | 'turn' | 'action'
+type StepKind = 'node' | 'turn' | 'action'
 
 /** What a program has done, in a form that may be shown. */
 export interface CallStepRow extends TenantColumns {
@@ -72,7 +72,7 @@ export interface TranscriptRow extends TenantColumns {
   created: string
 }
 
-export interface TranscriptSegmentTable extends TenantColumns {
+interface TranscriptSegmentTable extends TenantColumns {
   /** The original words, sealed, while they may continue in a number that must not be kept; null: they cannot. */
   held: string | null
   id: string

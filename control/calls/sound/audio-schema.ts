@@ -40,7 +40,7 @@ export const audioDefaults = {
   speech_events: Type.Boolean({ description: 'Report who starts and stops speaking, and the active speaker.' }),
 }
 const defaults = Type.Object(audioDefaults)
-export type AudioDefaults = Static<typeof defaults>
+type AudioDefaults = Static<typeof defaults>
 
 export const NO_AUDIO_DEFAULTS: AudioDefaults = { auto_gain: false, noise_suppression: false, speech_events: false }
 

@@ -20,7 +20,7 @@ export interface TraceDeps {
   now: () => Date
 }
 
-export type TracedLeg = Pick<ParticipantRow, 'id' | 'left_at' | 'node_id' | 'step'>
+type TracedLeg = Pick<ParticipantRow, 'id' | 'left_at' | 'node_id' | 'step'>
 
 /** Past and present legs of a call; for a conference session, all of its legs. */
 export const tracedLegs = (db: Db, tenant: Tenant, call: CallRow): Promise<TracedLeg[]> =>

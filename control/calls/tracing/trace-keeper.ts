@@ -9,7 +9,7 @@ import type { SipTraceRow } from './tables.ts'
 
 const inflate = promisify(inflateRaw)
 
-export interface TraceKeeperParts {
+interface TraceKeeperParts {
   store: Store
 }
 
@@ -68,7 +68,7 @@ export class TraceKeeper {
 const PACKING = { level: 1, windowBits: 12, memLevel: 4 }
 
 /** A trace as a column holds it. In this thread: to hand it to another one and back takes several times as long as to pack it. */
-export const packed = (trace: SipLegTrace): string => deflateRawSync(JSON.stringify(trace), PACKING).toString('base64')
+const packed = (trace: SipLegTrace): string => deflateRawSync(JSON.stringify(trace), PACKING).toString('base64')
 
 export const unpacked = async ({ content }: Pick<SipTraceRow, 'content'>): Promise<SipLegTrace> =>
   JSON.parse((await inflate(Buffer.from(content, 'base64'))).toString())

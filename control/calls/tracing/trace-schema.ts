@@ -20,9 +20,9 @@ export const sipMessageSchema = apiObject('sip_message', {
   body: nullable(Type.String({ description: 'Keys of encrypted audio and pressed keys are masked.' })),
 })
 
-export type SipMessage = Static<typeof sipMessageSchema>
+type SipMessage = Static<typeof sipMessageSchema>
 
-export interface Shown {
+interface Shown {
   id: string
   livemode: boolean
 }

@@ -13,7 +13,7 @@ export interface Desk {
   contact: SeenContact | null
 }
 
-export interface SeenContact
+interface SeenContact
   extends Pick<
     ContactRow,
     'id' | 'campaign_id' | 'phone' | 'name' | 'status' | 'attempts' | 'last_result' | 'call_id'

@@ -14,7 +14,7 @@ import { passagesOn } from '../sessions/knowledge.ts'
 import { apply, sessionMs, settingsOfSession } from '../sessions/records.ts'
 import { type ModelParts, phrasedAnswer } from './answer.ts'
 
-export type CopilotAnswer = Static<typeof answerSchema>
+type CopilotAnswer = Static<typeof answerSchema>
 
 export interface AskParts extends CommandParts, ModelParts {
   search: PassageSearch

@@ -16,7 +16,7 @@ import { CLOSING_MS, closingWords } from './closing.ts'
 import { type Judgement, type Line, linesOf, questionOf } from './question.ts'
 import { verdictsOf } from './verdicts.ts'
 
-export interface DeepParts extends RecordParts, ModelParts {
+interface DeepParts extends RecordParts, ModelParts {
   store: Store
   log: Pick<Logger, 'warn'>
   search: PassageSearch

@@ -14,7 +14,7 @@ import { apply, findSession, type RecordParts, sessionMs, settingsOfSession } fr
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
 import { CallLimit } from './call-limit.ts'
 
-export interface MeaningParts extends RecordParts {
+interface MeaningParts extends RecordParts {
   store: Store
   log: Pick<Logger, 'warn'>
   feed: Feed

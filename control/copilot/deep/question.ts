@@ -9,7 +9,7 @@ import type { ProfileSettings } from '../schema.ts'
 const MAX_LINES = 40
 const text = (maxLength: number) => Type.String({ maxLength })
 
-export const judgementSchema = input({
+const judgementSchema = input({
   items: Type.Array(input({ key: text(200), done: Type.Boolean(), quote: text(500) }), { maxItems: 50 }),
   fields: Type.Array(input({ key: text(64), value: text(500), quote: text(500) }), { maxItems: 50 }),
   objection: input({ key: text(64), answer: text(1500) }),

@@ -15,7 +15,7 @@ const MIN_TURN_WORDS = 3
 /** A monologue ends if nobody speaks for this long [ms]. */
 const BREAK_MS = 4000
 
-export interface Figures {
+interface Figures {
   /** The agent's share of talk time; null: too little was said. */
   talk_ratio: number | null
   monologue_seconds: number
@@ -61,7 +61,7 @@ export function passTime(state: CopilotState): void {
 export const lasts = (seconds: number, most: number): boolean => seconds > 0 && seconds >= most
 
 export const NUDGES = ['talk_ratio', 'monologue', 'silence', 'too_fast', 'too_slow'] as const
-export type Nudge = (typeof NUDGES)[number]
+type Nudge = (typeof NUDGES)[number]
 
 /** Which nudges hold now. `held`: whether a nudge held before; it then holds until it is clearly over. */
 export function nudgesOf(

@@ -4,7 +4,7 @@ import type { CopilotState } from './state.ts'
 
 type Stage = ProfileSettings['stages'][number]
 
-export const isDone = (state: CopilotState, stage: string, key: string): boolean =>
+const isDone = (state: CopilotState, stage: string, key: string): boolean =>
   valueOfSlot(state.slots[itemSlot(stage, key)]) === 'done'
 
 /** Whether all required items of a stage are done; if none is required, all items. */

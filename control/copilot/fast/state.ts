@@ -32,7 +32,7 @@ export interface Slot {
 }
 
 /** An utterance, finished or not, as far as figures need it. */
-export interface Span {
+interface Span {
   id: string
   party: Party
   fromMs: number

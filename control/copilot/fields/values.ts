@@ -11,7 +11,7 @@ import { addressIn, emailIn, nameIn, phoneIn } from './contact.ts'
 import type { Field } from './mention.ts'
 
 /** An utterance in which a field's value is searched for. */
-export interface Said {
+interface Said {
   text: string
   words: readonly Word[]
   language: string

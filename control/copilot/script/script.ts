@@ -18,7 +18,7 @@ export interface ScriptState {
 }
 
 /** A step as the desktop shows it. */
-export interface ShownStep {
+interface ShownStep {
   node_key: string
   label: string
   text: string

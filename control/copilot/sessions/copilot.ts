@@ -20,7 +20,7 @@ import { apply, type RecordParts, sessionMs, settingsOfSession, stateOf } from '
 import { CONSENT_REASONS, endSession, refusedBy, type StartParts, startForAnswer } from './start.ts'
 import { messagesAfter } from './stream.ts'
 
-export interface CopilotParts {
+interface CopilotParts {
   store: Store
   now: () => Date
   log: Pick<Logger, 'warn' | 'error'>

@@ -13,7 +13,7 @@ import { type KnownVectors, meantBy } from './meant.ts'
 import { sessionMs, sessionMsAt, settingsOfSession } from './records.ts'
 
 /** Words as they were heard, with times of the session's clock [ms], which older versions did not store. */
-export interface HeardInput {
+interface HeardInput {
   utteranceId: string
   legId: string
   /** Null: the utterance was nothing, or must not be known. */

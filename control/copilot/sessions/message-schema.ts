@@ -33,7 +33,7 @@ export const copilotFeedSchema = Type.Object({
   messages: Type.Array(copilotMessageSchema),
   has_more: Type.Boolean(),
 })
-export type CopilotMessage = Static<typeof copilotMessageSchema>
+type CopilotMessage = Static<typeof copilotMessageSchema>
 
 export const toMessage = (row: CopilotMessageRow): CopilotMessage =>
   showRow(copilotMessageSchema, row, { data: JSON.parse(row.body) })

@@ -3,7 +3,7 @@ import { goesOn as connects, HELD, type Redactor } from '../../organisation/reda
 import type { Party, SaidInput } from '../fast/state.ts'
 
 /** Words that end in digits, which with the next words may become a number that must not be kept. */
-export interface Piece extends Pick<SaidInput, 'id' | 'party' | 'text' | 'isFinal' | 'fromMs' | 'toMs'> {
+interface Piece extends Pick<SaidInput, 'id' | 'party' | 'text' | 'isFinal' | 'fromMs' | 'toMs'> {
   /** The text as it was last shown. */
   shown: string
   /** A card payment began after it: digits not shown by then are never shown. */
@@ -19,7 +19,7 @@ export interface Shown {
   text: string
 }
 
-export interface Heard {
+interface Heard {
   /** Earlier words that are now shown differently. */
   earlier: Shown[]
   text: string
@@ -27,7 +27,7 @@ export interface Heard {
 }
 
 /** How long a possible beginning of a number is held back: longer than people take to find the rest [ms]. */
-export const HELD_MS = 8000
+const HELD_MS = 8000
 /** How long what was then shown is remembered, and withdrawn if it continues after all [ms]. */
 const FORGOTTEN_MS = 60_000
 const MAX_PIECES = 24

@@ -18,7 +18,7 @@ import { moveTo } from './script-moves.ts'
 import { toSession } from './session-schema.ts'
 import { summaryOf } from './summary.ts'
 
-export interface Beside {
+interface Beside {
   call: CallRow
   /** The agent's leg. */
   leg: Pick<ParticipantRow, 'id' | 'node_id'>

@@ -17,7 +17,7 @@ export const PAGE = 100
 const LOOK_MS = 1000
 const HEARTBEAT_MS = 15_000
 
-export interface StreamParts {
+interface StreamParts {
   store: Store
   feed: Feed
   live: LiveParts

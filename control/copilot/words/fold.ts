@@ -32,7 +32,7 @@ const BEFORE_NOT: Readonly<Record<string, string>> = { ca: 'can', wo: 'will' }
 const MARK = /[.,;:!?…\n]/
 
 /** A text without accents, vowel points, apostrophes and case. */
-export const folded = (text: string): string =>
+const folded = (text: string): string =>
   text
     .normalize('NFKD')
     .replace(/[\p{M}'’׳״"]/gu, '')

@@ -6,7 +6,7 @@ import { isNegation, negates } from './negations.ts'
 import { areSynonyms } from './synonyms.ts'
 
 /** A phrase to be searched for in what is said. */
-export interface Phrase {
+interface Phrase {
   words: readonly { text: string; weight: number }[]
   weight: number
   isNegated: boolean
@@ -15,7 +15,7 @@ export interface Phrase {
 }
 
 /** Where it was said: range of words, `from` inclusive, `to` exclusive. */
-export interface PhraseMatch {
+interface PhraseMatch {
   from: number
   to: number
 }

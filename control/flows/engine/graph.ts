@@ -14,7 +14,7 @@ export const flowKind = oneOf([...FLOW_KINDS], {
 
 export type FlowValue = string | number | boolean | null
 
-export const flowValue = Type.Unsafe<FlowValue>({ type: ['string', 'number', 'boolean', 'null'], maxLength: 2000 })
+const flowValue = Type.Unsafe<FlowValue>({ type: ['string', 'number', 'boolean', 'null'], maxLength: 2000 })
 
 const key = (description: string) => Type.String({ minLength: 1, maxLength: 64, description })
 const text = (description: string, maxLength = 5000) => Type.String({ maxLength, description })
@@ -30,7 +30,7 @@ export const variables = Type.Unsafe<Record<string, FlowValue>>({
   additionalProperties: flowValue,
 })
 
-export const OPERATORS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'contains', 'starts_with', 'ends_with'] as const
+const OPERATORS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'contains', 'starts_with', 'ends_with'] as const
 
 const optional = Type.Optional
 
@@ -65,7 +65,7 @@ const target = input({
   id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, number or SIP URI.' }),
 })
 
-export const nodeSchema = input({
+const nodeSchema = input({
   key: key('Unique in the graph.'),
   type: Type.String({ minLength: 1, maxLength: 64, description: describeNodeTypes() }),
   label: optional(text('Label for people.', 200)),
@@ -128,7 +128,7 @@ const settingsSchema = input({
   instructions: optional(text('What the model is told at every node.')),
 })
 
-export const MAX_NODES = 500
+const MAX_NODES = 500
 
 /** `FlowGraphParamsInput` of the specification. */
 export const graphInput = input({

@@ -44,7 +44,7 @@ export interface Issue {
 }
 
 /** What the graph is validated against. */
-export interface Surroundings {
+interface Surroundings {
   /** The kind of the flow that the graph is for. */
   kind: FlowKind
   /** IDs of the audio assets that exist. */

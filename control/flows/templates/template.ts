@@ -22,7 +22,7 @@ export const filled = (variable: string, next: string): Transition => ({
 export const outcome = (value: string, next: string): Transition => ({ condition: { kind: 'outcome', value }, next })
 export const schedule = (open: boolean, next: string): Transition => ({ condition: { kind: 'schedule', open }, next })
 export const keys = (digits: string, next: string): Transition => ({ condition: { kind: 'dtmf', digits }, next })
-export const says = (phrases: string[], next: string): Transition => ({ condition: { kind: 'match', phrases }, next })
+const says = (phrases: string[], next: string): Transition => ({ condition: { kind: 'match', phrases }, next })
 
 /** Transitions for a key, and for the words that mean the same. */
 export const picks = (digits: string, phrases: string[], next: string): Transition[] => [

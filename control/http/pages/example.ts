@@ -68,7 +68,7 @@ const BY_FORMAT: Record<string, string> = {
 const ULID = '01kah3v5t9z8x7w6v5t4s3r2q1'
 
 /** How much of an object an example shows: the required fields, or all. */
-export type Extent = 'required' | 'all'
+type Extent = 'required' | 'all'
 
 /** Realistic objects of some kinds, by their `object`. */
 export type Samples = ReadonlyMap<string, Readonly<Record<string, unknown>>>

@@ -13,7 +13,7 @@ export interface ChangelogEntry {
   sunset: string | null
 }
 
-export interface ChangelogSection {
+interface ChangelogSection {
   version: string
   entries: ChangelogEntry[]
 }

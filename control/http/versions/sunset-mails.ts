@@ -13,7 +13,7 @@ const NOTICES = [6, 3, 1]
 /** How far back requests are looked at: further than the hour between two looks [ms]. */
 const IN_USE_MS = 2 * 60 * 60 * 1000
 
-export interface SunsetMailDeps {
+interface SunsetMailDeps {
   store: Store
   vault: Vault
   now: () => Date

@@ -8,10 +8,10 @@ import type { ApiVersion, Change } from '../../kernel/versions/version.ts'
  * and its answer down through them (specification, "Versioning" 9).
  */
 
-export type Translate = (value: unknown) => unknown
+type Translate = (value: unknown) => unknown
 
 /** The same operation in an older version. */
-export interface OlderOperation {
+interface OlderOperation {
   body: Schema | undefined
   reply: Schema
   /** Converts the older body to the current one. */
@@ -50,7 +50,7 @@ export function olderOperation(
 }
 
 /** An event as stored or shown. */
-export interface VersionedEvent {
+interface VersionedEvent {
   type: string
   api_version: string
   data: { object: Json; previous_attributes?: Json | undefined }
@@ -128,7 +128,7 @@ function fits(schema: Schema, value: unknown): boolean {
 }
 
 /** The schema, with the former shapes of the named objects. */
-export function schemaBefore(schema: Schema, objects: readonly string[], shape: Shape): Schema {
+function schemaBefore(schema: Schema, objects: readonly string[], shape: Shape): Schema {
   const inner = (part: Schema): Schema => schemaBefore(part, objects, shape)
   const before = {
     ...schema,

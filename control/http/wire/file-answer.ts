@@ -6,7 +6,7 @@ import type { RawAnswer } from '../route.ts'
 import { byteRange } from './range.ts'
 
 /** Something that can be downloaded, from any storage. */
-export interface Download {
+interface Download {
   /** [bytes] */
   size: number
   /** The bytes from `first` to `last`, both inclusive; all by default. */

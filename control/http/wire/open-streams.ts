@@ -13,7 +13,7 @@ declare module '../../kernel/store/tables.ts' {
 }
 
 /** An event stream's place within a limit. A stream under two limits has two. */
-export interface OpenStreamTable {
+interface OpenStreamTable {
   id: string
   /** An API key or an organisation in one mode. */
   subject: string

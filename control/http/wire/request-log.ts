@@ -12,7 +12,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const MAX_KEPT = 500_000
 const PURGE_EVERY_MS = 60 * 60 * 1000
 
-export interface RequestLogParts {
+interface RequestLogParts {
   store: Store
   now: () => Date
   log: Logger

@@ -12,7 +12,7 @@ declare module '../../kernel/store/tables.ts' {
 }
 
 /** A token bucket that all nodes share. */
-export interface RequestBudgetTable {
+interface RequestBudgetTable {
   /** An API key, or an organisation, and its rate. */
   subject: string
   /** When it will be full again, Unix time [µs]. */

@@ -4,13 +4,13 @@ import ipaddr from 'ipaddr.js'
 
 /** How the text of a setting is read. */
 
-export const RTP_SOCKETS = ['auto', 'native', 'node'] as const
+const RTP_SOCKETS = ['auto', 'native', 'node'] as const
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** A voice of a provider. `language`: BCP 47, null: that of the text. */
-export interface SpeechVoice {
+interface SpeechVoice {
   name: string
   language: string | null
 }
@@ -21,13 +21,13 @@ interface ModelPrice {
   output: number
 }
 
-export interface DrachtioServer {
+interface DrachtioServer {
   host: string
   port: number
   secret: string
 }
 
-export interface HepTarget {
+interface HepTarget {
   transport: 'udp' | 'tcp' | 'tls'
   host: string
   port: number

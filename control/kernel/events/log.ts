@@ -10,7 +10,7 @@ import { enqueueEvent, enqueueFor } from './outbox.ts'
 /** The API request that caused something; empty: none did, but a phone, a page or the network. A `Context` is one. */
 export type Cause = Partial<{ requestId: string; idempotencyKey: string | null }>
 
-export interface NewEvent {
+interface NewEvent {
   type: EventType
   /** When it happened, ISO-8601 UTC. */
   at: string

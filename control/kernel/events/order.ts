@@ -42,7 +42,7 @@ export async function placeOfEvent(db: Db, tenant: Tenant, id: string): Promise<
   return row && { at: Number(row.at), id }
 }
 
-export interface PlacedEvent {
+interface PlacedEvent {
   place: EventPlace
   row: EventRow
 }

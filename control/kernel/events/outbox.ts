@@ -11,7 +11,7 @@ export interface OutboxEvent {
 }
 
 /** Whether an endpoint with this list (`*` means all) subscribes to a type. */
-export const subscribes = (eventTypes: readonly string[], type: string): boolean =>
+const subscribes = (eventTypes: readonly string[], type: string): boolean =>
   eventTypes.includes('*') || eventTypes.includes(type)
 
 interface Due {

@@ -10,7 +10,7 @@ import type { JobRow } from './tables.ts'
  * expires, and the job is due again; at once, if the same node restarts.
  */
 
-export interface JobClaimRules {
+interface JobClaimRules {
   now: Date
   leaseMs: number
   kinds: readonly string[]

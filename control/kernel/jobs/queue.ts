@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Db, Trx } from '../store/store.ts'
 import type { JobKind, JobPayloads } from './kinds.ts'
 
-export interface EnqueueOptions {
+interface EnqueueOptions {
   /** The time of the database. */
   now: Date
   /** Its owner: organisations share the places where jobs run. Null: the operator's. */

@@ -34,7 +34,7 @@ export interface JobHandler<P> {
   backoffMs?: number
 }
 
-export type JobHandlers = { [K in JobKind]?: JobHandler<JobPayloads[K]> }
+type JobHandlers = { [K in JobKind]?: JobHandler<JobPayloads[K]> }
 
 export interface JobRunnerParts {
   store: Store

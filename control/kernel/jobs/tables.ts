@@ -7,7 +7,7 @@ declare module '../store/tables.ts' {
 }
 
 /** Work to be done once, at some time, by any control process. Finished jobs have no row. */
-export interface JobTable {
+interface JobTable {
   id: string
   kind: string
   /** Its owner; null: the operator. */

@@ -13,7 +13,7 @@ declare module '../store/tables.ts' {
 }
 
 /** A use of a nonce, at any node. */
-export interface DigestUseTable {
+interface DigestUseTable {
   /** A hash of it. */
   nonce: string
   /** Which use of it: what its client counts (RFC 7616 §3.4, `nc`). */

@@ -10,7 +10,7 @@ import type { NodeRow } from './tables.ts'
 /** Interval of heartbeats [ms]. */
 export const BEAT_MS = 5000
 /** Longer than control or media takes to restart, or to be replaced by a new version [ms]. */
-export const LOST_AFTER_MS = 60_000
+const LOST_AFTER_MS = 60_000
 /** Longer than it takes to end all calls of a node [ms]. */
 const ENDING_MS = 300_000
 

@@ -7,7 +7,7 @@ declare module '../store/tables.ts' {
 }
 
 /** The nodes that share the database: control processes, each with its media process. */
-export interface NodeTable {
+interface NodeTable {
   id: string
   /** When its calls were last known to be alive. */
   seen_at: string

@@ -35,7 +35,7 @@ export interface Sender {
   giveUp(delivery: NewDelivery): void
 }
 
-export interface Listeners<DB> {
+interface Listeners<DB> {
   /** Listeners that write consequences of a fact into its own transaction. */
   readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void> | undefined>
   /** Listeners for facts that were committed. */

@@ -4,7 +4,7 @@
  * `taken`: a row with this unique key exists already.
  * `outage`: the database cannot be reached or cannot write; the statement is not at fault.
  */
-export type DatabaseFault = 'conflict' | 'taken' | 'outage'
+type DatabaseFault = 'conflict' | 'taken' | 'outage'
 
 /** Code of our error when a transaction failed because PostgreSQL had lost a prepared statement: running the transaction again succeeds. */
 export const STATEMENT_LOST = 'statement_lost'

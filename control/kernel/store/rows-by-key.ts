@@ -212,7 +212,7 @@ export class RowsByKey {
   }
 }
 
-export interface Reader {
+interface Reader {
   /** The answer; null: not cached. */
   known(parameters: Parameters): Row[] | null
   /** Stores the database's answer. */

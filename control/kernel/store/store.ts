@@ -140,7 +140,7 @@ export async function openStore(
 const statementsOn = (target: string | Buffer | Statements): Statements =>
   typeof target === 'string' || Buffer.isBuffer(target) ? new PreparedStatements(connectTo(target)) : target
 
-export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
+const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
 /** Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
 async function migrate(db: Kysely<Database>, mayBeNewer: boolean): Promise<void> {

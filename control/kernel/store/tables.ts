@@ -50,7 +50,7 @@ export interface OrganisationTable {
 }
 
 /** An organisation that another one, the owner of this row, has created and runs; only in the mode in which it was created. */
-export interface PartnerOrganisationTable extends TenantColumns {
+interface PartnerOrganisationTable extends TenantColumns {
   /** The organisation of the client. */
   id: string
   name: string
@@ -93,7 +93,7 @@ export interface EventRow extends TenantColumns {
   object_id: string | null
 }
 
-export interface IdempotencyKeyTable extends TenantColumns {
+interface IdempotencyKeyTable extends TenantColumns {
   method: string
   path: string
   key: string
@@ -109,7 +109,7 @@ export interface IdempotencyKeyTable extends TenantColumns {
 }
 
 /** Who was notified of the sunset of an API version, and how many months before. */
-export interface SunsetNoticeTable {
+interface SunsetNoticeTable {
   organisation_id: string
   version: string
   months: number
@@ -134,7 +134,7 @@ export interface RequestLogRow extends TenantColumns {
 }
 
 /** Facts about this installation, such as the last media process it spoke to. */
-export interface SettingTable {
+interface SettingTable {
   name: string
   value: string
 }

@@ -33,7 +33,7 @@ export const redactionFields = {
   patterns: Type.Array(pattern, { maxItems: 50 }),
 }
 
-export const DEFAULT_REDACTION: RedactionRules = { card_numbers: true, identity_numbers: [], patterns: [] }
+const DEFAULT_REDACTION: RedactionRules = { card_numbers: true, identity_numbers: [], patterns: [] }
 
 /** JSON of `organisations.redaction`; missing fields have their defaults. */
 export const redactionOf = (json: string | null): RedactionRules => ({

@@ -4,7 +4,7 @@ import type { Conversation, Line } from './conversation.ts'
 import { isContent, plainWords, stemOf } from './words.ts'
 
 /** Where something was said. */
-export interface Evidence {
+interface Evidence {
   segment_id: string
   participant_id: string
   text: string

@@ -7,7 +7,7 @@ import { settingsOf } from '../../queues/settings/store.ts'
 import { type Heard, heardIn } from './heard.ts'
 import { plainWords, stemOf } from './words.ts'
 
-export type Side = 'agent' | 'customer' | 'product'
+type Side = 'agent' | 'customer' | 'product'
 
 /** Something that was said. */
 export interface Line {
@@ -105,7 +105,7 @@ async function profileOf(db: Db, tenant: Tenant, call: CallRow): Promise<Profile
   return id === null ? null : readProfile(db, tenant, id)
 }
 
-export async function readProfile(db: Db, tenant: Tenant, id: string): Promise<Profile | null> {
+async function readProfile(db: Db, tenant: Tenant, id: string): Promise<Profile | null> {
   const row = await forTenant(db, tenant).find('copilot_profiles', id)
   return row === undefined ? null : { id, version: row.version, settings: JSON.parse(row.settings) }
 }

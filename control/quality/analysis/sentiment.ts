@@ -2,7 +2,7 @@ import { wordsOf } from '../../copilot/words/fold.ts'
 import { sentimentOf } from '../../copilot/words/sentiment.ts'
 import type { Line } from './conversation.ts'
 
-export interface CustomerSentiment {
+interface CustomerSentiment {
   /** For the whole call, and for its first and last third; null: no word of the list was said. */
   whole: number | null
   start: number | null

@@ -1,5 +1,5 @@
 /** How far two judges of the same things agree. */
-export interface Agreement {
+interface Agreement {
   /** Judgements compared. */
   count: number
   /** Share of them that agree [%]; null: there are none. */

@@ -12,7 +12,7 @@ import { wantsReview } from './sampling.ts'
 import { criteriaOf, failuresOf, type ScoredCriterion, toQaEvaluation } from './schema.ts'
 import { automaticFailures, scoreByWords, totalOf } from './score.ts'
 
-export interface EvaluateOptions {
+interface EvaluateOptions {
   settings: QualitySettings
   /** Models for what words cannot decide; empty: those criteria wait for a person. */
   models: readonly ChatModel[]

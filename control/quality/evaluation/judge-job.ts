@@ -18,7 +18,7 @@ import { rubricOf, settle } from './evaluate.ts'
 import { criteriaOf, failuresOf, type ScoredCriterion } from './schema.ts'
 import { totalOf } from './score.ts'
 
-export interface JudgeDeps {
+interface JudgeDeps {
   store: Store
   now: () => Date
   models: Models

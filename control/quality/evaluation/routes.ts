@@ -17,7 +17,7 @@ import { changeBody, type QaEvaluation, qaEvaluationSchema, reviewBody, toQaEval
 
 const api = operations('Quality', 'quality')
 
-export interface EvaluationRouteDeps extends EvaluationDeps {
+interface EvaluationRouteDeps extends EvaluationDeps {
   models: Models
 }
 

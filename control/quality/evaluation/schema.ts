@@ -36,7 +36,7 @@ const reviewSchema = Type.Object({
   note: Type.String(),
   at: timestamp(),
 })
-export type Review = Static<typeof reviewSchema>
+type Review = Static<typeof reviewSchema>
 
 const changeSchema = Type.Object({
   at: timestamp(),

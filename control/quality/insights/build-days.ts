@@ -5,7 +5,7 @@ import { ALL, dayAt, periodOfDay } from './parts.ts'
 import { Tally } from './tally.ts'
 import { Themes } from './themes.ts'
 
-export interface InsightDaysParts {
+interface InsightDaysParts {
   store: Store
   now: () => Date
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>

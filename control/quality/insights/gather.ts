@@ -19,7 +19,7 @@ export interface Only {
 /** Calls per query. Other work runs between two pages, since SQLite blocks the process during a query. */
 const PAGE_ROWS = 250
 
-export interface CountedCall extends Counted {
+interface CountedCall extends Counted {
   call: Pick<CallRow, 'id' | 'created' | 'user_id' | 'queue_id'>
 }
 

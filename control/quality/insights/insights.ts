@@ -7,7 +7,7 @@ import type { GroupBy, Insights, Measures } from './schema.ts'
 import { Tally } from './tally.ts'
 import { Themes } from './themes.ts'
 
-export interface InsightsOf {
+interface InsightsOf {
   period: Period
   by: GroupBy
   timezone: string

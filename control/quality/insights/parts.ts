@@ -7,7 +7,7 @@ import type { Counted, PackedTally, Tally } from './tally.ts'
 import type { PackedThemes, Themes } from './themes.ts'
 
 /** One call, or the stored figures of a day's calls: of all, or of those with the same agent, queue and profile. */
-export type Part = Dimensions & {
+type Part = Dimensions & {
   /** Whether it counts in the total, in its group, or both. */
   inTotal: boolean
   inGroup: boolean

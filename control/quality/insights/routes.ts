@@ -14,7 +14,7 @@ import { GROUPS, insightCallSchema, insightsSchema } from './schema.ts'
 
 const api = operations('Quality', 'quality')
 
-export interface InsightDeps {
+interface InsightDeps {
   store: Store
   now: () => Date
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>

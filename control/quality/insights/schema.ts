@@ -7,7 +7,7 @@ export type GroupBy = (typeof GROUPS)[number]
 const count = (description = '') => Type.Integer(description === '' ? {} : { description })
 const mean = (description: string) => nullable(Type.Number({ description }))
 
-export const measures = {
+const measures = {
   calls: count('Calls of phones, in both directions; sessions are not counted.'),
   answered: count(),
   transcribed: count('Calls with a transcript. All figures below are about these.'),

@@ -10,7 +10,7 @@ export function partsOf(query: string): string[] {
   return parts.filter(part => wordsOf(part).length > 0).slice(0, MAX_PARTS)
 }
 
-export interface Highlight {
+interface Highlight {
   /** Offsets in the text [characters]. */
   start: number
   end: number

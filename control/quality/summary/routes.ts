@@ -27,7 +27,7 @@ import {
 
 const api = operations('Quality', 'recordings')
 
-export interface SummaryRouteDeps {
+interface SummaryRouteDeps {
   store: Store
   now: () => Date
   userExists: Exists

@@ -11,7 +11,7 @@ import type { SipCredentialRow } from './tables.ts'
 
 const api = operations('Users', 'users')
 
-export interface SipCredentialDeps {
+interface SipCredentialDeps {
   store: Store
   vault: Vault
   now: () => Date

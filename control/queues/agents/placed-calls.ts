@@ -28,9 +28,9 @@ export interface PlacingDeps {
 }
 
 /** The device that places the call: a phone that has called us, or a softphone. */
-export type CallingDevice = Extract<RingTarget, { kind: 'leg' | 'browser' }>
+type CallingDevice = Extract<RingTarget, { kind: 'leg' | 'browser' }>
 
-export interface Placing {
+interface Placing {
   tenant: Tenant
   user: UserRow
   device: CallingDevice

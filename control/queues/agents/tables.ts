@@ -15,7 +15,7 @@ export interface DeviceTables {
 }
 
 /** A softphone that is connected. */
-export interface BrowserSessionTable extends TenantColumns {
+interface BrowserSessionTable extends TenantColumns {
   /** The media process's browser ID. */
   id: string
   user_id: string
@@ -31,7 +31,7 @@ export interface BrowserSessionTable extends TenantColumns {
 }
 
 /** The guest that a client token admits to a conference room. */
-export interface BrowserGuestTable extends TenantColumns {
+interface BrowserGuestTable extends TenantColumns {
   /** ID of the call that the token opens. */
   id: string
   room_id: string
@@ -53,7 +53,7 @@ export interface SipCredentialRow extends TenantColumns {
 }
 
 /** A contact of a member's phone; void once `expires_at` has passed. */
-export interface SipRegistrationTable extends TenantColumns {
+interface SipRegistrationTable extends TenantColumns {
   user_id: string
   /** The contact's URI. */
   contact: string

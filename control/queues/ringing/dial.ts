@@ -215,7 +215,7 @@ function callerOf(call: CallRow): string | undefined {
 }
 
 /** The number of ours that the call uses, which is also the calling number of further legs; null: none. */
-export const ourNumber = (call: CallRow): string | null => {
+const ourNumber = (call: CallRow): string | null => {
   const ours = call.direction === 'inbound' ? call.to_address : call.from_address
   return ours.startsWith('+') ? ours : null
 }

@@ -23,7 +23,7 @@ import { type NewRing, startRing } from './rings.ts'
 
 /** How long an agent's phone rings for a callback without a queue [s]. */
 const RING_TIMEOUT_S = 20
-export interface RoundRows {
+interface RoundRows {
   queues: QueueRow[]
   calls: QueueCallRow[]
   /** The legs of the callers of this node: what leads the others on runs on theirs. */

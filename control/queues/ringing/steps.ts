@@ -15,7 +15,7 @@ import { hearCalled, hearRinging, isRung } from './early-media.ts'
 import { isUnsettled } from './late-devices.ts'
 
 /** Ends a leg that media does not have, or cannot dial. */
-export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
+type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 
 /** The commands for steps in which a leg waits for somebody, or is rung. */
 export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue'> {

@@ -19,7 +19,7 @@ import { allQueues, saveSettings, settingsOf, toQueue, waitingIn } from './store
 
 const api = operations('Queues', 'queues')
 
-export interface QueueDeps {
+interface QueueDeps {
   store: Store
   now: () => Date
   exists: { user: Exists; team: Exists; assistant: Exists; copilotProfile: Exists; audioAsset: Exists }

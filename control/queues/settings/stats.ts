@@ -14,7 +14,7 @@ import type { QueueRow } from '../tables.ts'
 
 const api = operations('Queues', 'queues')
 
-export interface QueueStatsDeps {
+interface QueueStatsDeps {
   store: Store
   now: () => Date
   live: LiveParts
@@ -24,7 +24,7 @@ export interface QueueStatsDeps {
 const MAX_DAYS = 31
 export const DEFAULT_SERVICE_S = 20
 
-export const queueStatsSchema = Type.Object({
+const queueStatsSchema = Type.Object({
   object: Type.Literal('queue_stats'),
   livemode: Type.Boolean(),
   queue_id: Type.String(),

@@ -12,7 +12,7 @@ import { DEFAULT_OVERLAP_S, publicKeySchema, rotateBody } from './schema.ts'
 
 const api = operations('Webhooks', 'webhooks')
 
-export interface KeyDeps {
+interface KeyDeps {
   store: Store
   vault: Vault
   now: () => Date

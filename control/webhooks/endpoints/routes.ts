@@ -24,7 +24,7 @@ const api = operations('Webhooks', 'webhooks')
 /** Bounded because every event of a tenant is compared with all of its endpoints. */
 const MAX_ENDPOINTS = 100
 
-export interface WebhookEndpointDeps {
+interface WebhookEndpointDeps {
   store: Store
   vault: Vault
   now: () => Date

@@ -11,7 +11,7 @@ import type {
 } from '../engine-protocol.ts'
 
 /** A command to a thread; its reply is returned to the steps. */
-export interface Asked {
+interface Asked {
   thread: number
   name: EngineCommandName
   body: unknown
@@ -23,7 +23,7 @@ export interface Asked {
 const FIGURES_MS = 500
 
 /** A leg that has begun. */
-export interface Begun {
+interface Begun {
   home: number
   affinity: string
 }

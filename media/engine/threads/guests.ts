@@ -13,7 +13,7 @@ interface Guest extends Seated {
   readonly leg: GuestLeg
 }
 
-export interface GuestsWorld {
+interface GuestsWorld {
   place: ThreadPlace
   rooms: Rooms
   sinks: () => Sinks

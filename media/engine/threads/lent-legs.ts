@@ -13,7 +13,7 @@ import type { Member, Members } from '../member.ts'
 import type { Sounds } from '../sounds.ts'
 import { byClockOf, type ThreadPlace } from './spans.ts'
 
-export interface LentLegsWorld {
+interface LentLegsWorld {
   place: ThreadPlace
   members: Members
   sounds: Sounds

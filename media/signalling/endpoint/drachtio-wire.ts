@@ -28,7 +28,7 @@ export interface DrachtioServer {
   secret: string
 }
 
-export interface DrachtioWireOptions {
+interface DrachtioWireOptions {
   server: DrachtioServer
   receive(bytes: Uint8Array, from: Peer): void
   /** A request to this far end came to nothing. */

@@ -57,7 +57,7 @@ export interface HearingTools {
   owner: () => SpeechOwner
 }
 
-export interface HearingHooks {
+interface HearingHooks {
   /** Speech was declared; whether it silenced what was played. */
   started(listen: ListenSpec): boolean
   /** What was said, one for each `started`, in their order. */

@@ -32,7 +32,7 @@ export interface SaidAudio {
   silenceMs: number
 }
 
-export interface ListenerHooks {
+interface ListenerHooks {
   /** Speech was declared in this frame. */
   started(): void
   /** More of it, now and then: all that was said so far, borrowed. `lengthMs`: since its first voice. */

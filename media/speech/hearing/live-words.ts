@@ -4,7 +4,7 @@ import type { Manner, Understood } from '../speech-engines.ts'
 type Answer = Understood | { error: string }
 
 /** Asks an engine that guesses. */
-export type Ask = (samples: Int16Array<ArrayBuffer>, manner: Manner) => Promise<Answer>
+type Ask = (samples: Int16Array<ArrayBuffer>, manner: Manner) => Promise<Answer>
 
 /**
  * While somebody speaks on, what he says is looked at after so much more of it: words that one look has misheard are heard by the next

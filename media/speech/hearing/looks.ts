@@ -46,7 +46,7 @@ export async function surest(
  * What the model makes of it in one look, the first of which is 0; `isSure`: a further one would hardly make it better, or there is none.
  * @param before how sure the looks before it were. @param draft as above. @param isWanted else what it makes means nothing
  */
-export async function lookAt(
+async function lookAt(
   model: Pick<MoonshineModel, 'transcribe'>,
   samples: Float32Array,
   look: number,

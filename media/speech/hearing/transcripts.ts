@@ -1,7 +1,7 @@
 import type { Events, Failure, Request, RoomSpec, Target } from '../../protocol.ts'
 import type { HeardWords, Scribe, Words } from './hearing.ts'
 
-export interface TranscriptsHooks {
+interface TranscriptsHooks {
   /** ms of the engine's clock. */
   now(): number
   words(words: Events['transcript.words']): void

@@ -18,7 +18,7 @@ const REACH = 4
 /** A draft that goes another way more often is of something else. */
 const MAX_PARTINGS = 3
 
-export interface Decoded {
+interface Decoded {
   /** Without the first and the last, which every text has. */
   tokens: number[]
   /** Mean log probability of the tokens that were chosen. */

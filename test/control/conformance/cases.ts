@@ -1,7 +1,7 @@
 import { bodyWith, example, isMap, items, type Place, placesOf, type Shape, texts } from './shapes.ts'
 
 /** One value at one place of a body, and whether the schema accepts it. */
-export interface Case {
+interface Case {
   body: unknown
   /** The parameter that is wrong; absent: none. */
   param?: string

@@ -274,7 +274,7 @@ async function lastMessageOf({ world, tenant }: Maker, sessionId: string): Promi
 }
 
 /** A copilot beside the party of a call, with an objection that it shows. */
-export async function makeCopilotSession(maker: Maker): Promise<Ids> {
+async function makeCopilotSession(maker: Maker): Promise<Ids> {
   const { id: callId } = await makeCall(maker)
   const { id: profile_id } = await maker.ask('POST /v1/copilot_profiles', COPILOT)
   const { id = '' } = await withId(maker.ask(`POST /v1/calls/${callId}/copilot`, { profile_id }))

@@ -19,7 +19,7 @@ import {
 import { example, type Shape } from './shapes.ts'
 
 /** Bodies that succeed, by operation ID, where the smallest body of the schema does not, or is not of interest. */
-export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> = {
+const BODIES: Record<string, (maker: Maker) => Promise<object> | object> = {
   createAudioAsset: () => ({ file: { content_base64: WAV_BASE64 } }),
   createCall: () => ({ to: 'sip:a@192.0.2.1' }),
   createCallback: () => ({
@@ -93,7 +93,7 @@ export const lineOf = (route: Route, ids: Ids): string =>
   `${route.method} /v1${route.path.replace(/:([a-z_]+)/g, (_, param) => ids[param] ?? 'usr_01k90000000000000000000003')}`
 
 /** A request that must answer this status. */
-export interface Special {
+interface Special {
   operation: string
   status: number
   /** Creates the object; returns the rest of the request. */

@@ -5,7 +5,7 @@ import type { Store } from '../../../control/kernel/store/store.ts'
 const OF_REQUESTS = ['request_logs', 'request_budgets']
 
 /** Every row as text, by table, without the tables of `OF_REQUESTS`. */
-export type Rows = Map<string, string>
+type Rows = Map<string, string>
 
 /** The rows of all tables, or of these. */
 export async function allRows(store: Store, only?: readonly string[]): Promise<Rows> {
@@ -14,7 +14,7 @@ export async function allRows(store: Store, only?: readonly string[]): Promise<R
 }
 
 /** Reads rows, and tells which tables have changed. */
-export interface RowsReader {
+interface RowsReader {
   (): Promise<Rows>
   /** Accepts what was written until now. Rows are read again only when needed, not after every successful request. */
   settle(): Promise<void>

@@ -14,7 +14,7 @@ export const missingBrowser = (): string | null =>
   PATH === undefined ? 'not installed: chromium-headless-shell' : null
 
 /** What the microphone repeats: a recorded sentence, because a browser suppresses anything but speech as noise; or nothing. */
-export type Microphone = 'speech' | 'silence'
+type Microphone = 'speech' | 'silence'
 
 const SILENCE = new Int16Array(NARROWBAND_HZ)
 const SPEECH = new URL('../../../fixtures/prompts/announcement.wav', import.meta.url)

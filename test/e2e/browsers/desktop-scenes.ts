@@ -156,7 +156,7 @@ export async function beginCall(desk: Desk, language: Language = 'en'): Promise<
   return page
 }
 
-export function openCopilot(line: DesktopLine, language: Language): void {
+function openCopilot(line: DesktopLine, language: Language): void {
   line.control({ type: 'copilot_session', session: sessionOfScene(sessionOf(language), WORDS[language]) })
   for (const { type, data } of messages(WORDS[language])) tell(line, language, type, data)
 }

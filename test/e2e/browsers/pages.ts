@@ -46,7 +46,7 @@ export async function has(page: Page, selector: string, value: string): Promise<
   }
 }
 
-export interface Member {
+interface Member {
   userId: string
   token: string
   wsUrl: string

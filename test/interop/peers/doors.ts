@@ -16,7 +16,7 @@ export interface Door {
   close(): void
 }
 
-export interface PhoneDoor extends Door {
+interface PhoneDoor extends Door {
   /** Connects this SIPp, which is called. */
   leadsTo(sipp: Pick<Sipp, 'host' | 'port'>): void
 }

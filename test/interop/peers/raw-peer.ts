@@ -137,13 +137,7 @@ export class RawPeer {
 }
 
 /** A response to a request, with its Vias, Record-Route and identifiers. */
-export function responseTo(
-  { text }: Pick<Raw, 'text'>,
-  status: string,
-  more: string[] = [],
-  body = '',
-  tag = 'far',
-): string {
+function responseTo({ text }: Pick<Raw, 'text'>, status: string, more: string[] = [], body = '', tag = 'far'): string {
   const copied = text
     .slice(0, text.indexOf('\r\n\r\n'))
     .split('\r\n')

@@ -9,7 +9,7 @@ export const METHODS = 'INVITE, ACK, BYE, CANCEL, NOTIFY, REFER, PRACK'
 let trunks = 0
 
 /** A far end with an address to itself, and the only connection for numbers of its prefix: calls over it disturb no other test. */
-export interface RawTrunk {
+interface RawTrunk {
   peer: RawPeer
   host: string
   prefix: string

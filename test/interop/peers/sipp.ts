@@ -45,7 +45,7 @@ export interface SippOptions {
 }
 
 /** One message on the wire, as SIPp saw it. */
-export interface TracedMessage {
+interface TracedMessage {
   sent: boolean
   /** Time of day [ms]. */
   at: number

@@ -132,7 +132,7 @@ export class WaysProduct {
   }
 }
 
-export type PhoneSipp = (scenario: string, keys?: Record<string, string>) => Promise<Sipp>
+type PhoneSipp = (scenario: string, keys?: Record<string, string>) => Promise<Sipp>
 
 const sippOptions = (way: Way, options: SippOptions): SippOptions => ({
   ...options,

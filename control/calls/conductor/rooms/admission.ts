@@ -2,7 +2,7 @@ import type { EndedReason } from '../../../../media/protocol.ts'
 import { settingsOf } from '../../settings.ts'
 import type { LegRows } from '../../steps/decide.ts'
 
-export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
+type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
 
 /**
  * Whether a leg may enter its room now. A party dialled from within is admitted by whoever dialled, one that waited by the moderator who

@@ -23,7 +23,7 @@ type Then = () => Promise<Sent>
 
 const NOTHING: Then = async () => null
 
-export interface SeatingDeps {
+interface SeatingDeps {
   store: Store
   now: () => string
   log: { warn(fields: object, message: string): void }
