@@ -11,7 +11,7 @@ import type { BusinessHours } from '../organisation/business-hours.ts'
 import type { CallbackSettings } from '../organisation/hours-schema.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
 import { count } from '../usage/ledger.ts'
-import { planCallback, routeProblem, withNote } from './callback.ts'
+import { planCallback, type Returner, routeProblem, withNote } from './callback.ts'
 import type { createBody } from './schema.ts'
 import { type Callback, toCallback } from './schema-callback.ts'
 import { authorOf, callbackOfCall, openCallbackTo, saveCallback } from './store.ts'
@@ -103,6 +103,22 @@ async function mergeInto(
 /** The route of callbacks whose agent was deactivated. */
 export const ANY_AGENT = { route: 'agent_queue', agent_id: null } as const
 
+/** Who returns it. Whoever is named without a route is the route; whoever was named for another one is not any more. */
+export async function returnerOf(
+  db: Db,
+  tenant: Tenant,
+  sent: { [K in keyof Returner]?: Returner[K] | undefined },
+  before: Returner,
+): Promise<Returner> {
+  const named = sent.agent_id ? 'agent' : sent.assistant_id ? 'assistant' : before.route
+  const { route = named } = sent
+  const { agent_id = route === 'agent' ? before.agent_id : null } = sent
+  const { assistant_id = route === 'assistant' ? before.assistant_id : null } = sent
+  const agent = agent_id === null ? undefined : await forTenant(db, tenant).find('users', agent_id)
+  const isGone = route === 'agent' && agent?.status === 'deactivated'
+  return { route, agent_id, assistant_id, ...(isGone && ANY_AGENT) }
+}
+
 async function newCallback(
   deps: BookingDeps,
   trx: Trx,
@@ -126,8 +142,7 @@ async function newCallback(
   const plan = planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now })
   if (isProblem(plan)) return plan
   const at = now.toISOString()
-  const { agent_id = null } = body
-  const agent = agent_id === null ? undefined : await forTenant(trx, tenant).find('users', agent_id)
+  const unnamed = { route: callbacks.default_route, agent_id: null, assistant_id: null }
   const row: CallbackRow = {
     id: newId('callback'),
     ...ownedBy(tenant),
@@ -139,10 +154,8 @@ async function newCallback(
     site_id: body.site?.id ?? null,
     ...plan,
     priority: body.priority ?? callbacks.api_priority,
-    route: body.route ?? callbacks.default_route,
+    ...(await returnerOf(trx, tenant, body, unnamed)),
     queue_id: body.queue_id ?? null,
-    agent_id,
-    assistant_id: body.assistant_id ?? null,
     attempts: 0,
     max_attempts: body.max_attempts ?? callbacks.max_attempts,
     last_attempt_at: null,
@@ -160,7 +173,6 @@ async function newCallback(
     completed_at: null,
     created: at,
     updated: at,
-    ...(agent?.status === 'deactivated' && ANY_AGENT),
   }
   return routeProblem(row) ?? row
 }

@@ -73,15 +73,20 @@ export function planCallback(
   }
 }
 
-/** Why nobody could return a callback of this route, or null. */
-export function routeProblem({
-  route,
-  agent_id,
-  assistant_id,
-}: Pick<CallbackRow, 'route' | 'agent_id' | 'assistant_id'>) {
-  const need = (param: string): Problem => needed(param, `Route ${route} needs ${param}.`)
-  if (route === 'agent' && agent_id === null) return need('agent_id')
-  if (route === 'assistant' && assistant_id === null) return need('assistant_id')
+export type Returner = Pick<CallbackRow, 'route' | 'agent_id' | 'assistant_id'>
+
+const NAMED = [
+  ['agent', 'agent_id'],
+  ['assistant', 'assistant_id'],
+] as const
+
+/** Why nobody could return a callback of this route, or somebody is named who would not, or null. */
+export function routeProblem(returner: Returner): Problem | null {
+  for (const [route, param] of NAMED) {
+    const isRoute = returner.route === route
+    if (isRoute && returner[param] === null) return needed(param, `Route ${route} needs ${param}.`)
+    if (!isRoute && returner[param] !== null) return invalid(param, `${param} is for route ${route} only.`)
+  }
   return null
 }
 

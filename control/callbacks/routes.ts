@@ -5,7 +5,7 @@ import { mergedMetadata } from '../http/metadata.ts'
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { book, type CallbackDeps, referencesProblem } from './booking.ts'
+import { book, type CallbackDeps, referencesProblem, returnerOf } from './booking.ts'
 import { closedProblem, closing, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
 import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
 import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
@@ -88,6 +88,7 @@ async function change(
     const author = await authorOf(trx, context)
     const changed = {
       ...same,
+      ...(await returnerOf(trx, context, body, row)),
       ...plan,
       notes: withNote(row.notes, { text: note, at, author }),
       metadata: kept,

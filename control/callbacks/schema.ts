@@ -27,8 +27,8 @@ export const createBody = input({
     maxLength: 50,
     description: "E.164, or the local form of the organisation's country.",
   }),
-  agent_id: Type.Optional(reference("Member's user ID; for route `agent`.")),
-  assistant_id: Type.Optional(reference('For route `assistant`.')),
+  agent_id: Type.Optional(reference("Member's user ID; makes the route `agent`.")),
+  assistant_id: Type.Optional(reference('Makes the route `assistant`.')),
   call_id: Type.Optional(reference('Originating call; one callback per call.')),
   ...always,
   queue_id: Type.Optional(reference('For route `agent_queue`; absent: any free agent.')),
@@ -36,8 +36,8 @@ export const createBody = input({
 })
 
 export const changeBody = input({
-  agent_id: Type.Optional(nullable(reference('`usr_…`'))),
-  assistant_id: Type.Optional(nullable(reference('`asst_…`'))),
+  agent_id: Type.Optional(nullable(reference('`usr_…`; makes the route `agent`'))),
+  assistant_id: Type.Optional(nullable(reference('`asst_…`; makes the route `assistant`'))),
   ...always,
   metadata: Type.Optional(metadataChange),
   queue_id: Type.Optional(nullable(reference('`q_…`'))),

@@ -12,7 +12,7 @@ export const roomSettings = {
   announce: Type.Boolean({ description: 'Join and leave chimes.' }),
   lock_on_start: Type.Boolean({ description: 'Lock the session as it starts; who waited is seated.' }),
   max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
-  ai_note_taker: Type.Boolean({ description: 'Meeting notes after the session; needs `transcribe`.' }),
+  ai_note_taker: Type.Boolean({ description: 'Meeting notes; switches `transcribe` on, too, unless that is sent.' }),
   wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before they join.' }),
   language: oneOf(LANGUAGE_CODES, {
     description: 'Language of the prompts, transcripts and notes (`GET /languages`).',

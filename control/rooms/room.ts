@@ -43,7 +43,7 @@ export async function createRoom(deps: ConferenceRoomDeps, context: Context, bod
     active: 1,
     ...(await pinColumns('pin', body.pin ?? null)),
     ...(await pinColumns('moderator_pin', body.moderator_pin ?? null)),
-    settings: JSON.stringify({ ...DEFAULT_SETTINGS, ...body.settings }),
+    settings: JSON.stringify({ ...DEFAULT_SETTINGS, ...withItsNeed(body.settings) }),
     schedule: JSON.stringify(inUtc(schedule)),
     link_hash: sha256(token),
     created: at,
@@ -56,6 +56,9 @@ export async function createRoom(deps: ConferenceRoomDeps, context: Context, bod
     return { ...toConferenceRoom(row, { dialIn: [], live: null }), join_url: joinUrl(deps, token) }
   })
 }
+
+/** Notes are taken of a transcript: who asks for them alone gets both. */
+const withItsNeed = (sent: ChangeBody['settings']) => ({ ...(sent?.ai_note_taker && { transcribe: true }), ...sent })
 
 const ownerProblem = ({ userExists }: ConferenceRoomDeps, db: Db, context: Context, id: string | null | undefined) =>
   referenceProblem(db, context, [{ param: 'owner_id', id, kind: 'user', exists: userExists }])
@@ -103,7 +106,7 @@ export async function changeRoom(
     const change: Partial<ConferenceRoomRow> = {
       ...sentColumns({ name, owner_id, active }),
       ...pins,
-      settings: JSON.stringify({ ...settingsOf(row), ...body.settings }),
+      settings: JSON.stringify({ ...settingsOf(row), ...withItsNeed(body.settings) }),
       schedule: JSON.stringify(inUtc(schedule)),
       updated: deps.now().toISOString(),
     }

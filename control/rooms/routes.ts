@@ -62,7 +62,7 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       id: 'updateConferenceRoom',
       summary: 'Change a conference room',
       description:
-        'Updates the fields sent, a `schedule` as a whole. A PIN of null removes the PIN. A running session keeps `record`, `transcribe`, `announce` and `max_participants`. 409 for `locked` without a session.',
+        'Updates the fields sent, a `schedule` as a whole. A PIN of null removes the PIN. A running session keeps `record`, `transcribe`, `announce`, and its audio settings if it has any; `max_participants` counts for who comes from then on. 409 for `locked` without a session.',
       body: changeBody,
       reply: conferenceRoomSchema,
       errors: [409],

@@ -6,7 +6,8 @@ import { invalid, type Problem } from '../http/errors.ts'
 export function scheduleProblem(schedule: RoomSchedule): Problem | null {
   if (!IANAZone.isValidZone(schedule.timezone))
     return invalid('schedule.timezone', `No time zone ${schedule.timezone}.`)
-  const { start_at, end_at } = schedule
+  const { start_at, end_at, recurrence } = schedule
+  if (start_at === null && recurrence !== 'none') return invalid('schedule.recurrence', 'recurrence needs start_at.')
   if (start_at === null) return end_at === null ? null : invalid('schedule.end_at', 'end_at needs start_at.')
   return end_at !== null && Date.parse(end_at) <= Date.parse(start_at)
     ? invalid('schedule.end_at', 'end_at must be after start_at.')

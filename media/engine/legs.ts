@@ -264,9 +264,9 @@ export class Legs implements LegHooks {
   ): EngineLeg | Failure {
     const { members, rooms, emit } = this.#world
     return members.with<EngineLeg | Failure>(legId, member => {
-      const room = enter === null || link !== undefined ? undefined : rooms.get(enter.roomId)
       const isInside = member.room !== null
-      if (!isInside && room !== undefined && rooms.isFull(room, legId)) return roomFull(room.spec.roomId)
+      const isGuest = link !== undefined
+      if (enter !== null && !isInside && !isGuest && rooms.isFull(legId, enter)) return roomFull(enter.roomId)
       if (answers === true) emit('leg.answered', { legId })
       const { leg } = member
       if (media !== null) {
@@ -310,12 +310,12 @@ export class Legs implements LegHooks {
   #move({ legId, room: spec, mustExist, muted, payment, link }: EngineCommands['leg.move']['request']) {
     const { members, rooms } = this.#world
     return members.with<EngineLeg | Failure>(legId, member => {
-      const target = rooms.get(spec.roomId)
       const isThere = member.room?.spec.roomId === spec.roomId
       // The thread of the room has checked that, and keeps a place.
       if (!isThere && link === undefined) {
-        if (mustExist && target === undefined) return { failure: 'not_found', message: `no room ${spec.roomId}` }
-        if (target !== undefined && rooms.isFull(target, legId)) return roomFull(spec.roomId)
+        if (mustExist && rooms.get(spec.roomId) === undefined)
+          return { failure: 'not_found', message: `no room ${spec.roomId}` }
+        if (rooms.isFull(legId, spec)) return roomFull(spec.roomId)
       }
       // Before anybody hears the leg: the pause moves with it.
       const refused = payment === undefined ? null : rooms.pauseFor(legId, payment)

@@ -258,15 +258,16 @@ export class Rooms {
     const { roomId } = spec
     const room = this.#rooms.get(roomId)
     if (mustExist && room === undefined) return { failure: 'not_found', message: `no room ${roomId}` }
-    if (room !== undefined && this.isFull(room, legId))
-      return { failure: 'capacity', message: `room ${roomId} is full` }
+    if (this.isFull(legId, spec)) return { failure: 'capacity', message: `room ${roomId} is full` }
     const sound = room?.sound ?? spec.sound ?? null
     return { board: this.#spans.reserve(legId, roomId, room), isOpen: room !== undefined, sound }
   }
 
-  /** For a leg without a reserved place. */
-  isFull({ legs, spec }: Room, legId: string): boolean {
-    return !this.#spans.isKept(legId) && legs.length + this.#spans.placesIn(spec.roomId) >= spec.maxMembers
+  /** For a leg without a reserved place. What it comes with names the limit, which may have changed since the room was opened. */
+  isFull(legId: string, { roomId, maxMembers }: RoomSpec): boolean {
+    const room = this.#rooms.get(roomId)
+    if (room === undefined || this.#spans.isKept(legId)) return false
+    return room.legs.length + this.#spans.placesIn(roomId) >= maxMembers
   }
 
   /** The reservation is void: nobody comes, or the leg is of this thread after all. */

@@ -133,7 +133,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'leg.move': withLeg((leg, { room, mustExist, muted, payment }, model) => {
     const isThere = leg.roomId === room.roomId
     if (mustExist && !model.rooms.has(room.roomId)) return notFound(room.roomId)
-    if (!isThere && model.isFull(room.roomId)) return { failure: 'capacity', message: 'the room is full' }
+    if (!isThere && model.isFull(room)) return { failure: 'capacity', message: 'the room is full' }
     const target = { legId: leg.legId }
     if (payment !== undefined) model.pause({ ...payment, target, destinationLegId: leg.legId })
     if (isThere) return undefined

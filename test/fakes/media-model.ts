@@ -98,8 +98,6 @@ export class MediaModel {
   readonly rooms = new Map<string, Set<string>>()
   /** Rooms that are conferences. */
   readonly conferences = new Set<string>()
-  /** Maximum number of members of each room. */
-  readonly #limits = new Map<string, number>()
   readonly streams = new Map<string, StreamSnapshot>()
   readonly pauses = new Map<string, CaptureState>()
   readonly recordings = new Set<string>()
@@ -143,7 +141,6 @@ export class MediaModel {
       this.known,
       this.refers,
       this.redirects,
-      this.#limits,
     ]) {
       state.clear()
     }
@@ -290,15 +287,14 @@ export class MediaModel {
     return leg
   }
 
-  isFull(roomId: string): boolean {
-    return (this.rooms.get(roomId)?.size ?? 0) >= (this.#limits.get(roomId) ?? Number.POSITIVE_INFINITY)
+  isFull({ roomId, maxMembers }: RoomSpec): boolean {
+    return (this.rooms.get(roomId)?.size ?? 0) >= maxMembers
   }
 
-  enter(leg: ModelLeg, { roomId, maxMembers, kind }: RoomSpec): void {
+  enter(leg: ModelLeg, { roomId, kind }: RoomSpec): void {
     if (kind === 'conference') this.conferences.add(roomId)
     if (!this.rooms.has(roomId)) {
       this.rooms.set(roomId, new Set())
-      this.#limits.set(roomId, maxMembers)
       this.emit('room.opened', { roomId })
     }
     this.rooms.get(roomId)?.add(leg.legId)
@@ -314,7 +310,6 @@ export class MediaModel {
     this.emit('leg.left', { legId, roomId })
     if (members.size > 0) return
     this.rooms.delete(roomId)
-    this.#limits.delete(roomId)
     this.resume({ roomId }, 'ended')
     this.emit('room.closed', { roomId })
   }

@@ -364,9 +364,9 @@ for (const [name, open] of [
   proves(
     'capacity: a room that is full takes nobody more, who stays where he is; who is in it is in it',
     async party => {
-      const [first, second] = [await answered(party, 'call_1', 1), await answered(party, 'call_2')]
-      // The room's limit is that of the command that opened it.
-      const full = { room, mustExist: false, muted: false }
+      const [first, second] = [await answered(party, 'call_1'), await answered(party, 'call_2')]
+      // The limit may have changed since the room was opened: that of who comes counts.
+      const full = { room: { ...room, maxMembers: 1 }, mustExist: false, muted: false }
       const before = told(party).length
       assert.is(failureOf(await party.run('leg.move', { legId: second, ...full })), 'capacity')
       assert.is(failureOf(await party.run('leg.move', { legId: first, ...full })), null)
@@ -376,6 +376,7 @@ for (const [name, open] of [
         ['call_1', [first]],
         ['call_2', [second]],
       ])
+      assert.is(failureOf(await party.run('leg.move', { legId: second, ...full, room })), null)
     },
   )
 

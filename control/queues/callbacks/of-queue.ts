@@ -13,7 +13,7 @@ export function returnedByQueue(
     queue_id: queue.id,
     route,
     priority,
-    ...(agent_id === null ? {} : { agent_id }),
-    ...(assistant_id === null ? {} : { assistant_id }),
+    ...(route === 'agent' && agent_id !== null && { agent_id }),
+    ...(route === 'assistant' && assistant_id !== null && { assistant_id }),
   }
 }

@@ -207,6 +207,32 @@ test('route agent needs agent_id and route assistant assistant_id; whoever is na
   await app.close()
 })
 
+test('agent_id is for route agent, assistant_id for route assistant: named alone they are the route, with another one they are refused', async () => {
+  const app = await makeWholeApp()
+  const { live } = app
+  const agent_id = await addMember(live, 'ann@example.com')
+  const assistant_id = (await live('POST /v1/assistants', { name: 'Ada' })).body.id
+  const shown = ({ body }: { body: Record<string, string> }) => [body.route, body.agent_id, body.assistant_id]
+  const made = await book(app, { agent_id })
+  assert.equal(shown(made), ['agent', agent_id, null])
+  assert.equal(shown(await book(app, { phone: '+15550100001', assistant_id })), ['assistant', null, assistant_id])
+  const change = (body: object) => live(`PATCH /v1/callbacks/${made.body.id}`, body)
+  for (const [body, param] of [
+    [{ route: 'agent_queue', agent_id }, 'agent_id'],
+    [{ route: 'agent', agent_id, assistant_id }, 'assistant_id'],
+    [{ agent_id, assistant_id }, 'assistant_id'],
+  ] as const) {
+    assert.equal(refusal(await book(app, { phone: '+15550100002', ...body })), [400, param, undefined])
+    assert.equal(refusal(await change(body)), [400, param, undefined])
+  }
+  assert.equal(refusal(await change({ agent_id: null })), [400, 'agent_id', undefined])
+  assert.equal(shown(await change({ assistant_id })), ['assistant', null, assistant_id])
+  assert.equal(shown(await change({ name: 'Dana' })), ['assistant', null, assistant_id])
+  assert.equal(shown(await change({ route: 'agent_queue' })), ['agent_queue', null, null])
+  assert.equal(shown(await change({ agent_id })), ['agent', agent_id, null])
+  await app.close()
+})
+
 test('complete closes an open callback, adds the note stamped with its time and author, and emits callback.completed', async () => {
   const app = await makeWholeApp()
   const { id } = (await book(app)).body

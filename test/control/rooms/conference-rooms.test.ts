@@ -95,8 +95,8 @@ test('a link made again with the same Idempotency-Key is the same link', async (
 
 test('a room has the defaults of its settings and schedule, and what is sent of them', async () => {
   const world = await makeWholeApp()
-  const room = await create(world, { settings: { record: true }, schedule: { recurrence: 'weekly' } })
-  assert.equal(room.schedule, { start_at: null, end_at: null, recurrence: 'weekly', timezone: 'UTC' })
+  const room = await create(world, { settings: { record: true }, schedule: { timezone: 'Asia/Jerusalem' } })
+  assert.equal(room.schedule, { start_at: null, end_at: null, recurrence: 'none', timezone: 'Asia/Jerusalem' })
   assert.equal([room.settings.record, room.settings.announce, room.settings.language], [true, true, 'en'])
   assert.equal([room.active, room.has_pin, room.pin_length, room.has_moderator_pin], [true, false, null, false])
   assert.equal([room.owner_id, room.live, room.dial_in], [null, null, []])
@@ -115,6 +115,20 @@ test('PATCH: a schedule replaces the schedule, of settings only those sent chang
   const once = { start_at: '2026-12-02T09:00:00.000Z', end_at: '2026-12-02T10:00:00.000Z' }
   assert.equal((await patch({ schedule: once })).schedule, { ...once, recurrence: 'none', timezone: 'UTC' })
   assert.is((await patch({ schedule: {} })).schedule.start_at, null, 'always open again')
+  await world.close()
+})
+
+test('settings.transcribe is needed for AI notes: who switches on ai_note_taker alone has both', async () => {
+  const world = await makeWholeApp()
+  const noted = async (line: string, settings: object): Promise<boolean[]> => {
+    const { body } = await world.live(line, { name: 'Standup', settings })
+    return [body.settings.ai_note_taker, body.settings.transcribe]
+  }
+  assert.equal(await noted('POST /v1/conference_rooms', { ai_note_taker: true }), [true, true])
+  const path = `PATCH /v1/conference_rooms/${(await create(world)).id}`
+  assert.equal(await noted(path, { ai_note_taker: true }), [true, true])
+  assert.equal(await noted(path, { transcribe: false }), [true, false], 'notes of what is transcribed by request')
+  assert.equal(await noted(path, { ai_note_taker: true, transcribe: false }), [true, false], 'as sent')
   await world.close()
 })
 
@@ -164,6 +178,11 @@ test('times of a schedule may carry an offset, are answered in UTC, and are time
   assert.equal(await bad({ end_at: schedule.end_at }), [400, 'schedule.end_at', undefined])
   assert.equal(await bad({ ...schedule, end_at: schedule.start_at }), [400, 'schedule.end_at', undefined])
   assert.equal(await bad({ recurrence: 'yearly' }), [400, 'schedule.recurrence', undefined])
+  assert.equal(
+    await bad({ recurrence: 'weekly' }),
+    [400, 'schedule.recurrence', undefined],
+    'an open room has no dates',
+  )
   await world.close()
 })
 

@@ -97,6 +97,27 @@ test('nobody is rung for a room that is full: 409 room_full; once somebody has l
   await world.close()
 })
 
+test("max_participants of a running session is the room's of now: raised, one more comes in; lowered, nobody more does", async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const limitTo = (max_participants: number) =>
+    control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { max_participants } })
+  const seated = async (): Promise<number> =>
+    (await control.ask(`GET /v1/conference_rooms/${openRoom}`)).body.live.participants
+  await limitTo(2)
+  await media.dialInUntil('leg.move', 'part_1', '1001')
+  await media.dialInUntil('leg.move', 'part_2', '1001')
+  await limitTo(3)
+  await media.dialInUntil('leg.move', 'part_3', '1001')
+  await media.committed()
+  assert.is(await seated(), 3)
+  await limitTo(2)
+  await media.dialInUntil('leg.play', 'part_4', '1001')
+  assert.equal(media.sent('leg.play').at(-1)?.sources[0], { kind: 'prompt', name: 'room-full' })
+  assert.is(await seated(), 3)
+  await world.close()
+})
+
 test('who was called into a room that was locked meanwhile is not let in', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world

@@ -341,6 +341,8 @@ test('a room is full for who is on another thread, and who may not come in stays
   assert.is((move('part_ccc', roomOf('call_gone')) as { failure: string }).failure, 'not_found')
   assert.equal(happened(), [])
   assert.equal(hearing(parties), ['0<1', '1<0', '2<'])
+  move('part_ccc', roomOf('call_small', { maxMembers: 3 }))
+  assert.equal(hearing(parties), ['0<12', '1<02', '2<01'])
 })
 
 for (const lost of ['room.seat', 'leg.move'] as const) {
