@@ -5,18 +5,23 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
-export const cacheOf = (path: string): string => `${path}.cache`
+/**
+ * V8 takes only what its own version made with the same flags. Each set of flags has a file of its own: with one for all, a process with
+ * other flags would take it from those that come after.
+ */
+export const cacheOf = (path: string): string => `${path}.${cachedDataVersionTag().toString(16)}.cache`
 
 /** Stands in front of what V8 made: V8 trusts each byte, and a process dies of one that a disk has lost. */
 const DIGEST_BYTES = 32
 const digestOf = (data: Uint8Array): Buffer => createHash('sha256').update(data).digest()
 
 /** Null: this is the first start, or the file is not what was written. */
-function readCache(path: string): Buffer | null {
+function readCache(file: string): Buffer | null {
   try {
-    const bytes = readFileSync(cacheOf(path))
+    const bytes = readFileSync(file)
     const data = bytes.subarray(DIGEST_BYTES)
     return digestOf(data).equals(bytes.subarray(0, DIGEST_BYTES)) ? data : null
   } catch {
@@ -26,13 +31,14 @@ function readCache(path: string): Buffer | null {
 
 interface LoadedScript {
   exports: unknown
-  /** Keeps what has been compiled by now, unless V8 has taken a cache: it takes none of another version, or made with other flags. */
+  /** Keeps what has been compiled by now, unless V8 has taken a cache, or has other flags by now: it would not take what it made with them. */
   keepCode(): void
 }
 
 /** Runs a script in CommonJS. */
 export function loadScript(path: string): LoadedScript {
-  const cachedData = readCache(path)
+  const file = cacheOf(path)
+  const cachedData = readCache(file)
   const script = new Script(`(function (module, exports, require, __filename) {${readFileSync(path, 'utf8')}\n})`, {
     filename: path,
     ...(cachedData !== null && { cachedData }),
@@ -43,16 +49,16 @@ export function loadScript(path: string): LoadedScript {
   return {
     exports: module.exports,
     keepCode: () => {
-      if (!isTaken) writeCache(path, script.createCachedData())
+      if (!isTaken && file === cacheOf(path)) writeCache(file, script.createCachedData())
     },
   }
 }
 
-function writeCache(path: string, data: Buffer): void {
-  const draft = `${cacheOf(path)}.${process.pid}`
+function writeCache(file: string, data: Buffer): void {
+  const draft = `${file}.${process.pid}`
   try {
     writeFileSync(draft, Buffer.concat([digestOf(data), data]))
-    renameSync(draft, cacheOf(path))
+    renameSync(draft, file)
   } catch {
     // Who may not write here starts as slowly the next time.
   }

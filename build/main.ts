@@ -6,7 +6,6 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type OutputFile } from 'esbuild'
-import { cacheOf } from './code-cache.ts'
 import { BUNDLES, CACHED, ENTRIES, packages, SCRIPTS } from './parts.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -23,10 +22,12 @@ function write({ path, contents }: OutputFile): void {
   writeFileSync(path, contents)
 }
 
+/** Code caches stay with their script. */
 function removeOthers(kept: Set<string>): void {
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
-    if (entry.isFile() && !kept.has(path)) rmSync(path)
+    const owner = path.replace(/(\.cjs)\.\w+\.cache$/, '$1')
+    if (entry.isFile() && !kept.has(owner)) rmSync(path)
   }
 }
 
@@ -46,7 +47,6 @@ const { outputFiles } = await build({
 })
 files.push(...outputFiles)
 
-const caches: string[] = []
 for (const name of CACHED) {
   const { outputFiles } = await build({
     ...SCRIPTS,
@@ -66,7 +66,6 @@ for (const name of CACHED) {
     write: false,
   })
   files.push(...outputFiles, ...launcher.outputFiles)
-  caches.push(cacheOf(path))
 }
 for (const file of files) write(file)
-removeOthers(new Set([...files.map(({ path }) => path), ...caches]))
+removeOthers(new Set(files.map(({ path }) => path)))

@@ -3,9 +3,10 @@
  * times as often as by default; media is optimised as usual, since its audio cannot wait. Speech recognition hears only some sentences, and
  * optimising its WebAssembly, with functions of thousands of lines, would take longer than recognising them.
  */
-import { readdirSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
+import { cacheOf } from '../build/code-cache.ts'
 import { OPTIMISES_LATE } from './worker-messages.ts'
 
 const entry = process.argv[1] ?? ''
@@ -18,7 +19,8 @@ const EAR_OPTIMISES_LATE = '--wasm-tiering-budget=300000000'
 const LOADED = 'SIGTERM'
 
 /** Whether there is a code cache; the first control process of a build writes it. */
-const hasCache = (): boolean => readdirSync(dirname(entry)).some(name => name.endsWith('.cache'))
+const hasCache = (): boolean =>
+  readdirSync(dirname(entry)).some(name => name.endsWith('.cjs') && existsSync(cacheOf(join(dirname(entry), name))))
 
 if (entry.endsWith('/control/wiring/main.js') && hasCache()) {
   process.on('newListener', event => {

@@ -1,13 +1,15 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { types } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
 import * as assert from 'uvu/assert'
 import { cacheOf, loadScript } from '../../build/code-cache.ts'
 import { CACHED } from '../../build/parts.ts'
 import { suite } from '../harness.ts'
+import { OPTIMISES_LATE } from '../worker-messages.ts'
 
 const test = suite('build/code-cache')
 
@@ -60,7 +62,7 @@ test('a script does the same with a code cache and without, and keeps one only i
       if (start === 'first') assert.is(before, undefined)
       else assert.is(after, before)
     }
-    assert.equal(readdirSync(folder).sort(), ['sums.cjs', 'sums.cjs.cache'])
+    assert.equal(readdirSync(folder).sort(), ['sums.cjs', basename(cacheOf(script))])
   }))
 
 test('a cache that V8 does not take is replaced', () =>
@@ -70,6 +72,34 @@ test('a cache that V8 does not take is replaced', () =>
     assert.is((exports as Sums).sum(2, 3), 5)
     keepCode()
     assert.ok(readFileSync(cacheOf(script)).length > 100)
+  }))
+
+/** Runs something with other flags of V8. */
+function withOtherFlags(run: () => void): void {
+  setFlagsFromString(`${OPTIMISES_LATE}1`)
+  try {
+    run()
+  } finally {
+    setFlagsFromString(OPTIMISES_LATE)
+  }
+}
+
+test('a process with other flags of V8 has a cache of its own, and leaves the one that the others take', () =>
+  inFolder((script, folder) => {
+    const load = (): void => loadScript(script).keepCode()
+    load()
+    const kept = statSync(cacheOf(script)).ino
+    withOtherFlags(load)
+    load()
+    assert.is(statSync(cacheOf(script)).ino, kept, 'V8 takes it')
+    assert.is(readdirSync(folder).length, 3)
+  }))
+
+test('what was compiled once the flags had changed is not kept: no other process would take it', () =>
+  inFolder((script, folder) => {
+    const { keepCode } = loadScript(script)
+    withOtherFlags(keepCode)
+    assert.equal(readdirSync(folder), ['sums.cjs'])
   }))
 
 test('where nothing can be written the script runs all the same', () =>
