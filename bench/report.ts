@@ -26,8 +26,8 @@ export interface RoomReport {
 export interface StreamReport {
   format: StreamFormat
   legs: number
-  /** The same calls without streams. */
-  without: Figures
+  /** Of the same calls without streams [ms per s]. */
+  without: CpuRate
   with: Figures
   /** CPU of one stream with both tracks [ms per s]. */
   cpuPerStream: CpuRate

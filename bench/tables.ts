@@ -202,7 +202,7 @@ function streamTables(streams: StreamReport[]): string[] {
       cpuPerStream.total.toFixed(3),
       cpuPerStream.user.toFixed(3),
       cpuPerStream.system.toFixed(3),
-      (without.cpu.total / legs).toFixed(3),
+      (without.total / legs).toFixed(3),
       ...latencyOf(received.latencyMs),
       ...latencyOf(received.slotDelayMs),
       share(received.framesExpected - received.framesReceived, received.framesExpected),
@@ -212,7 +212,7 @@ function streamTables(streams: StreamReport[]): string[] {
   return [
     `${streams[0]!.legs} streams of two tracks, one per leg, ${streams[0]!.with.load.seconds} s each`,
     ...table(rows),
-    'CPU: of the media process, what it took beyond the same calls without streams, before and after (leg: what such a call took before); the receiver is another process.',
+    'CPU: of the media process, what it took beyond the same calls without streams, before or after, whichever was less (leg: what such a call took then); the receiver is another process.',
     'past the slot: from the tick that plays the frame to its arrival at the receiver, as seen by the frames that come first.',
     'lost: frames of the inbound track that did not come or not whole; dropped: gaps in chunk, both tracks.',
     ...paceLine(streams.map(report => report.with.load)),
