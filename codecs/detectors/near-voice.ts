@@ -16,6 +16,8 @@ const ROSE_DB = 10
 export class NearVoice {
   /** The last frame was so much louder than all voices before that those were others. */
   hasRisen = false
+  /** The last frame had a voice, whoever's. */
+  isVoice = false
   readonly #voices: VoiceDetector
   #loudestDb = SILENCE_DBOV
 
@@ -25,10 +27,10 @@ export class NearVoice {
 
   /** @param isSpeech the sound belongs to somebody who is speaking already @param isComfort it is comfort noise, which is no voice */
   hear(frame: Frame, isSpeech: boolean, isComfort: boolean): boolean {
-    const isVoice = this.#voices.hear(frame, isSpeech && !isComfort) !== 'none' && !isComfort
+    this.isVoice = this.#voices.hear(frame, isSpeech && !isComfort) !== 'none' && !isComfort
     this.#loudestDb -= FALL_DB
     this.hasRisen = false
-    if (!isVoice) return false
+    if (!this.isVoice) return false
     const level = levelDbov(frame)
     this.hasRisen = level > this.#loudestDb + ROSE_DB
     this.#loudestDb = Math.max(this.#loudestDb, level)

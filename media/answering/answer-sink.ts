@@ -1,5 +1,6 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { type Answer, AnswerDetector } from '../../codecs/detectors/answer-detector.ts'
+import { CutOff, MOST_STALL_MS } from '../../codecs/detectors/cut-off.ts'
 import { MessageEnd } from '../../codecs/detectors/message-end.ts'
 import { NearVoice } from '../../codecs/detectors/near-voice.ts'
 import type { VoiceDetector } from '../../codecs/voice-activity.ts'
@@ -11,12 +12,6 @@ interface AnswerHooks {
   ended(by: Events['leg.message_ended']['ended'], ms: number): void
 }
 
-/**
- * For so long, a leg of which nothing comes stands still, or its network does, and is not silent: a greeting would end there. Longer, it is one that
- * sends nothing in silence, and does not say so by comfort noise [frames].
- */
-const MOST_MISSING = 1500 / FRAME_MS
-
 /** Hears what a leg says after its answer until it is known who that is, and of a machine until it can be spoken to. Then it costs nothing. */
 export class AnswerSink implements Sink {
   readonly onPause = 'nothing'
@@ -25,11 +20,10 @@ export class AnswerSink implements Sink {
   readonly #voices: VoiceDetector
   readonly #hooks: AnswerHooks
   readonly #near: NearVoice
+  readonly #cutOff = new CutOff()
   #detector: AnswerDetector | null
   #end: MessageEnd | null = null
   #frames = 0
-  /** In a row. */
-  #missing = 0
 
   constructor(spec: AnsweringSpec, voices: VoiceDetector, hooks: AnswerHooks) {
     this.#spec = spec
@@ -46,11 +40,17 @@ export class AnswerSink implements Sink {
   write(track: Track, frame: Frame, isComfort = false, isMissing = false): void {
     if (track !== 'inbound' || this.isDone) return
     this.#frames++
-    this.#missing = isMissing ? this.#missing + 1 : 0
-    const isLeftOut = isMissing && this.#missing <= MOST_MISSING
+    if (isMissing) this.#cutOff.miss()
+    const isLeftOut = isMissing && this.#isStall
     if (this.#detector !== null) {
       this.#answer(isLeftOut ? this.#detector.leaveOut() : this.#detector.write(frame, isComfort))
     } else if (this.#end !== null) this.#ended(isLeftOut ? this.#end.leaveOut() : this.#end.write(frame, isComfort))
+    if (!isMissing && !isComfort) this.#cutOff.hear(frame, this.#near.isVoice)
+  }
+
+  /** What does not come is no silence, in which a greeting would end, unless that lasts and came after some: some phones send nothing in silence. */
+  get #isStall(): boolean {
+    return this.#cutOff.isInVoice || this.#cutOff.missingMs <= MOST_STALL_MS
   }
 
   #answer(answer: Answer | null): void {

@@ -54,6 +54,8 @@ export class BrowserLeg extends Leg {
   readonly #oneWay = new OneWayWatch(MUTE_PAGE_MS)
   readonly #hooks: LegHooks
   #way: PageWay | null = null
+  /** The last frame was received that way. */
+  #isByWay = false
   /** Of the clock, in which its room is mixed; null: it is in none. */
   #slot: number | null = null
   #sent = 0
@@ -123,7 +125,8 @@ export class BrowserLeg extends Leg {
     const way = this.#way
     // It is pulled in any case, which keeps its clock running.
     const frame = way === null ? null : way.pull(now)
-    if (way?.isOpen(now) === true) {
+    this.#isByWay = way?.isOpen(now) === true
+    if (this.#isByWay) {
       this.#oneWay.fellSilent()
       // Earlier audio of the page over the WebSocket is obsolete.
       this.#fromPage.skip(this.#fromPage.waiting)
@@ -140,6 +143,17 @@ export class BrowserLeg extends Leg {
     if (this.#isLive) return this.#clock.earliestOf(read * LEG_SAMPLES, now)
     if (((read - this.#come.frames) | 0) >= 0) this.#come = { frames: written, by: now }
     return this.#come.by - Math.max(0, this.#roundTripUs) / 1000
+  }
+
+  override get isComfort(): boolean {
+    return this.#isByWay && this.#way?.packets.isComfort === true
+  }
+
+  /** A page that is live sends all the time, also while it is muted. */
+  override get isMissing(): boolean {
+    if (this.raw !== null) return false
+    if (this.#way?.packets.isMissing === true) return true
+    return !this.#isByWay && this.#isLive && this.#fromPage.read > 0
   }
 
   get #isLive(): boolean {

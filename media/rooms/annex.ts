@@ -100,6 +100,7 @@ export class Annex extends Room {
       (this.pause !== null || leg.isOld ? LINK.old : 0) |
       (leg.isWide ? LINK.wide : 0) |
       (leg.isComfort ? LINK.comfort : 0) |
+      (leg.isMissing ? LINK.missing : 0) |
       flagsOfVoice(leg)
     )
   }

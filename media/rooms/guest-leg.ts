@@ -25,6 +25,7 @@ export class GuestLeg extends Leg implements RoomTap {
   readonly #said: Frame = int16Array(LEG_SAMPLES)
   readonly #raw: Frame = int16Array(LEG_SAMPLES)
   #isComfort = false
+  #isMissing = false
   /** Of a leg that has the band above 4 kHz. */
   #saidUpper: Frame | null = null
   /** What its own thread plays to it. */
@@ -61,6 +62,10 @@ export class GuestLeg extends Leg implements RoomTap {
     return this.#isComfort
   }
 
+  override get isMissing(): boolean {
+    return this.#isMissing
+  }
+
   /** Switches to another link. */
   relink(memory: SharedArrayBuffer): void {
     this.#link = new RoomEnd(memory)
@@ -92,13 +97,14 @@ export class GuestLeg extends Leg implements RoomTap {
     const flags = this.#link.next()
     this.said = this.plain = this.raw = this.saidUpper = null
     this.isOld = this.#link.isOld
-    this.#isPlayed = this.#isComfort = false
+    this.#isPlayed = this.#isComfort = this.#isMissing = false
     if (flags === -1) {
       this.isSilenced = this.muted || this.onHold
       this.said = this.plain = this.raw = this.#link.makeUp(!paused)
       return
     }
     this.#isComfort = (flags & LINK.comfort) !== 0
+    this.#isMissing = (flags & LINK.missing) !== 0
     this.muted = (flags & LINK.muted) !== 0
     this.onHold = (flags & LINK.onHold) !== 0
     this.isSilenced = this.muted || this.onHold

@@ -33,6 +33,8 @@ export const LINK = {
   comfort: 4096,
   /** What is said or heard was sent while a card-payment pause was on: see `Leg.isOld`. */
   old: 8192,
+  /** What is said has not come: see `Leg.isMissing`. */
+  missing: 16384,
 } as const
 
 export const LEVEL_SHIFT = 16

@@ -161,7 +161,8 @@ class FollowedLeg implements Sink, RoomTap {
   readonly #tellPause: (pause: Room['pause']) => void
   readonly #said: Frame = int16Array(LEG_SAMPLES)
   readonly #played: Frame = int16Array(LEG_SAMPLES)
-  #isComfort = false
+  /** What it was told with the last frame of its sink. */
+  #flags = 0
   #isPlayed = false
   #room: Room | null = null
 
@@ -194,10 +195,10 @@ class FollowedLeg implements Sink, RoomTap {
     if (room === this.#room) this.#tellPause(room.pause)
   }
 
-  write(track: Track, frame: Frame, isComfort = false): void {
+  write(track: Track, frame: Frame, isComfort = false, isMissing = false): void {
     if (track !== 'inbound') return
     this.#said.set(frame)
-    this.#isComfort = isComfort
+    this.#flags = (isComfort ? LINK.comfort : 0) | (isMissing ? LINK.missing : 0)
   }
 
   played(frame: Frame, leg: Leg | null): void {
@@ -208,13 +209,7 @@ class FollowedLeg implements Sink, RoomTap {
   }
 
   tick(): void {
-    this.#link.say(
-      this.#said,
-      this.#said,
-      this.#isPlayed ? this.#played : null,
-      null,
-      this.#isComfort ? LINK.comfort : 0,
-    )
+    this.#link.say(this.#said, this.#said, this.#isPlayed ? this.#played : null, null, this.#flags)
     this.#isPlayed = false
   }
 

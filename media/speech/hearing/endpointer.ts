@@ -30,8 +30,9 @@ export class Endpointer {
   #frames = 0
   /** Of these the last, which are voice without a break. */
   #voiced = 0
-  /** Frames without voice at the end of them. */
+  /** Frames without voice at the end of them, and of these the ones that were left out. */
   #silent = 0
+  #leftOut = 0
 
   constructor(rules: EndpointRules) {
     this.rules = rules
@@ -52,11 +53,30 @@ export class Endpointer {
     return this.#silent * FRAME_MS
   }
 
+  /** What was received of that [ms]. */
+  get #heardSilenceMs(): number {
+    return (this.#silent - this.#leftOut) * FRAME_MS
+  }
+
   frame(voice: Voice): Endpoint {
     if (!this.#speaking) return this.#listen(voice)
     this.#frames++
-    this.#silent = voice === 'voice' ? 0 : this.#silent + 1
-    if (this.silenceMs >= this.rules.endOfSpeechMs) return 'ended'
+    if (voice === 'voice') this.#silent = this.#leftOut = 0
+    else this.#silent++
+    if (this.#heardSilenceMs >= this.rules.endOfSpeechMs) return 'ended'
+    return this.#cut()
+  }
+
+  /** Instead of a frame that has not come: nobody knows whether there was a voice, so it ends nothing. */
+  leaveOut(): Endpoint {
+    if (this.#frames === 0) return 'none'
+    this.#frames = this.#speaking ? this.#frames + 1 : Math.min(this.#frames + 1, MAX_LEAD_MS / FRAME_MS)
+    this.#silent++
+    this.#leftOut++
+    return this.#speaking ? this.#cut() : 'none'
+  }
+
+  #cut(): Endpoint {
     return this.lengthMs >= this.rules.maxUtteranceMs ? 'cut' : 'none'
   }
 
@@ -64,11 +84,11 @@ export class Endpointer {
   #listen(voice: Voice): Endpoint {
     if (voice === 'voice') {
       this.#voiced++
-      this.#silent = 0
+      this.#silent = this.#leftOut = 0
     } else {
       this.#silent++
       if (voice === 'none' || this.#silent > MAX_PERHAPS) this.#voiced = 0
-      if (this.#frames === 0 || this.silenceMs >= GAP_MS) {
+      if (this.#frames === 0 || this.#heardSilenceMs >= GAP_MS) {
         this.reset()
         return 'none'
       }
@@ -84,6 +104,6 @@ export class Endpointer {
     this.#speaking = false
     this.#frames = 0
     this.#voiced = 0
-    this.#silent = 0
+    this.#silent = this.#leftOut = 0
   }
 }

@@ -1,5 +1,6 @@
 import { FRAME_MS, type Frame, NARROWBAND_HZ } from '../../../codecs/audio.ts'
-import type { VoiceDetector } from '../../../codecs/voice-activity.ts'
+import { CutOff } from '../../../codecs/detectors/cut-off.ts'
+import type { Voice, VoiceDetector } from '../../../codecs/voice-activity.ts'
 import { LEG_SAMPLES } from '../../rooms/leg.ts'
 import type { Sink, Track } from '../../rooms/sink.ts'
 import { EchoGuard } from './echo-guard.ts'
@@ -58,6 +59,7 @@ export class Listener implements Sink {
   /** While we say something, and while we do not. */
   #rules: { playing: EndpointRules; alone: EndpointRules }
   readonly #echo = new EchoGuard()
+  readonly #cutOff = new CutOff()
   /** Bounded by `maxUtteranceMs` while somebody speaks, else by twice the margin and `afterMs`. */
   #samples = new Int16Array(FIRST_CAPACITY)
   #length = 0
@@ -82,21 +84,32 @@ export class Listener implements Sink {
     return this.#endpointer.lengthMs
   }
 
-  write(track: Track, frame: Frame, isComfort = false): void {
+  write(track: Track, frame: Frame, isComfort = false, isMissing = false): void {
     if (track === 'outbound') {
       this.#echo.sent(frame)
       return
     }
     this.#keep(frame)
-    // Both follow every frame.
+    // Both follow every frame that comes.
     const mayBeEcho = this.#echo.mayBeEcho(frame)
-    const heard = this.#detector.hear(frame, !isComfort && (this.speaking || mayBeEcho))
-    const voice = isComfort ? 'none' : heard
+    const voice = this.#voiceIn(frame, mayBeEcho, isComfort, isMissing)
     this.#endpointer.rules = this.#echo.isSilent ? this.#rules.alone : this.#rules.playing
-    const endpoint = this.#endpointer.frame(voice === 'voice' && mayBeEcho ? 'perhaps' : voice)
+    const endpoint = voice === null ? this.#endpointer.leaveOut() : this.#endpointer.frame(voice)
     if (endpoint === 'started') this.#hooks.started()
     else if (endpoint !== 'none') this.#end()
     else if (this.speaking) this.#goesOn()
+  }
+
+  /** @returns null: nobody knows, because it has not come */
+  #voiceIn(frame: Frame, mayBeEcho: boolean, isComfort: boolean, isMissing: boolean): Voice | null {
+    if (isMissing) {
+      this.#cutOff.miss()
+      return this.#cutOff.isCutOff ? null : 'none'
+    }
+    const heard = this.#detector.hear(frame, !isComfort && (this.speaking || mayBeEcho))
+    if (isComfort) return 'none'
+    this.#cutOff.hear(frame, heard !== 'none')
+    return heard === 'voice' && mayBeEcho ? 'perhaps' : heard
   }
 
   #goesOn(): void {

@@ -161,6 +161,26 @@ test('a page whose clock is faster, or that was stalled, is caught up with witho
   assert.ok(sharpest < 1.6 * slope, `${sharpest}, the tone alone has ${slope}`)
 })
 
+test('of a page that is live, what does not come is missing; what else is silent sends nothing, or has not begun', () => {
+  const missingOf = (isLive: boolean): string => {
+    const [fromPage, toPage] = [new FrameRing(), new FrameRing()]
+    const facts = new SharedArrayBuffer(4 * FACTS.count)
+    new Int32Array(facts)[FACTS.live] = isLive ? 1 : 0
+    const pipe = { codec: 'L16' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
+    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+    const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
+    let missing = ''
+    for (let tick = 0; tick < 60; tick++) {
+      if (tick >= 10 && (tick < 20 || tick >= 40)) fromPage.write(null)
+      leg.pull(tick * 20, false, false)
+      missing += leg.isMissing ? '-' : '+'
+    }
+    return missing.replaceAll(/(.)\1+/g, '$1')
+  }
+  assert.is(missingOf(true), '+-+')
+  assert.is(missingOf(false), '+')
+})
+
 test('packets of a page come in the slot of its room, over a way that is opened later, too', () => {
   const ring = new FrameRing()
   const facts = new SharedArrayBuffer(4 * FACTS.count)

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { renderTone } from '../../../codecs/tones.ts'
 import { prompt } from '../../codecs/signals.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { STALLS, type Stall } from '../../fakes/stalls.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/engine/answering')
@@ -90,22 +91,6 @@ test('comfort noise behind a greeting is the silence that ends it', async () => 
   rmSync(dataDir, { recursive: true })
 })
 
-/** What a sender does for so many ticks that is heard by nobody. */
-type Stall = (engine: TestEngine, farEnd: FarEnd, ticks: number) => void
-
-const STALLS: Record<string, Stall> = {
-  'the far end stands still, and its timestamps with it': (engine, _farEnd, ticks) => engine.run(ticks),
-  'the network loses all packets': (engine, { speaker }, ticks) => {
-    speaker.skip(ticks)
-    engine.run(ticks)
-  },
-  'the network holds all packets up, and they come at once': (engine, { speaker }, ticks) => {
-    const came = engine.now
-    engine.run(ticks)
-    for (let i = 0; i < ticks; i++) speaker.speak(prompt('announcement').subarray(i * 160, (i + 1) * 160), came)
-  },
-}
-
 /** What is told of a leg that speaks, of which nothing comes for so long [ticks], and that goes on. */
 async function detectedOf(stall: Stall, ticks: number, before: Int16Array, after: Int16Array, silentTicks: number) {
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-answering-'))
@@ -131,6 +116,14 @@ test('a greeting of which nothing comes for a second is not over: what was not r
   }
 })
 
+test('nor is one that breaks off in a word for longer than any silence between sentences', async () => {
+  const greeting = prompt('announcement')
+  for (const [name, stall] of Object.entries(STALLS)) {
+    const { answer } = await detectedOf(stall, 130, greeting.subarray(0, 12_000), greeting.subarray(12_000, 28_000), 0)
+    assert.equal([answer?.answeredBy, answer?.cause], ['machine', 'long_greeting'], name)
+  }
+})
+
 test('nor is that of a machine whose beep is waited for', async () => {
   const greeting = prompt('announcement')
   const beep = renderTone({ segments: [{ hz: [1000], ms: 400 }] }, 8000)
@@ -145,12 +138,13 @@ test('a person whose phone sends nothing in silence, and no comfort noise, is on
   const { answer } = await detectedOf(
     engine => engine.run(150),
     0,
-    prompt('announcement').subarray(0, 7200),
+    // What such a phone takes for silence must have lasted for a while.
+    Int16Array.from([...prompt('announcement').subarray(0, 7200), ...new Int16Array(1600)]),
     new Int16Array(0),
     0,
   )
   assert.equal([answer?.answeredBy, answer?.cause], ['human', 'short_greeting'])
-  assert.ok(answer!.ms > 900 + 2200 && answer!.ms < 900 + 2500, `${answer!.ms} ms`)
+  assert.ok(answer!.ms > 900 + 2200 && answer!.ms < 900 + 2600, `${answer!.ms} ms`)
 })
 
 test('a leg of which little comes is unknown when the whole time is over', async () => {

@@ -79,8 +79,7 @@ function hearing(parties: readonly Party[]): string[] {
 }
 
 /** The runs of equal values in what a sink was told. */
-const parts = (heard: readonly boolean[]): string[] =>
-  heard.flatMap((isComfort, i) => (isComfort === heard[i - 1] ? [] : [isComfort ? 'rested' : 'spoke']))
+const parts = (heard: readonly string[]): string[] => heard.filter((what, i) => what !== heard[i - 1])
 
 /** The events of legs and rooms since the last call, each with its leg or room. */
 function happened(): string[] {
@@ -248,16 +247,17 @@ function holesIn(samples: Int16Array, hz: number): number[] {
   return found
 }
 
-test('comfort noise is told as such where it is heard from another thread, and behind who has gone back to its own', async () => {
+test('comfort noise is told as such where it is heard from another thread, and behind who has gone back to its own, and so is what does not come', async () => {
   /** For each thread: what a sink was told about each frame of the leg. */
-  const told: boolean[][] = []
+  const told: string[][] = []
   const ears: SinkNoun = {
     create: () => {
-      const heard: boolean[] = []
+      const heard: string[] = []
       told.push(heard)
       const ear: Sink = {
         onPause: 'silence',
-        write: (track, _frame, isComfort) => track === 'inbound' && heard.push(isComfort === true),
+        write: (track, _frame, isComfort, isMissing) =>
+          track === 'inbound' && heard.push(isComfort === true ? 'rested' : isMissing === true ? 'missed' : 'spoke'),
         close: () => {},
       }
       return {
@@ -283,6 +283,19 @@ test('comfort noise is told as such where it is heard from another thread, and b
   rest()
   const after = ['rested', 'spoke', 'rested']
   assert.equal(told.map(parts), [after, after, []], 'in its own again')
+  for (const heard of told) heard.splice(0)
+  // It speaks on, and then nothing comes any more.
+  engine.run(SECOND, tick => tick % SECOND < 20 && farEnd.speaker.speak(toneFrame(440, tick), engine.now))
+  const stalled = ['rested', 'spoke', 'missed']
+  assert.equal(told.map(parts), [stalled, stalled, []], 'when it stalls')
+  move('part_bb', roomOf('call_of_part_a'))
+  for (const heard of told) heard.splice(0)
+  engine.run(SECOND, tick => tick % SECOND < 20 && farEnd.speaker.speak(toneFrame(440, tick), engine.now))
+  assert.equal(
+    told.map(parts).map(of => of.slice(-2)),
+    [['spoke', 'missed'], ['spoke', 'missed'], []],
+    'in the room of another thread again',
+  )
 })
 
 test('a monitor of another thread hears all and is heard by nobody, one who whispers by one alone, from the reply on', async () => {

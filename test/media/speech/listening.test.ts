@@ -7,7 +7,9 @@ import { Prompts } from '../../../media/engine/prompts.ts'
 import type { ListenSpec, Request } from '../../../media/protocol.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { ScriptedEar } from '../../fakes/scripted-ear.ts'
+import { STALLS } from '../../fakes/stalls.ts'
 import { suite } from '../../harness.ts'
+import { seeded } from '../engine/party.ts'
 
 const CALLER = 'part_a'
 const AGENT = 'part_bb'
@@ -113,6 +115,61 @@ test('comfort noise is no voice, however loud: it begins no utterance and holds 
     })
     assert.is(engine.of('leg.speech_started').length, before + 1, `at -${level} dBov`)
   }
+})
+
+const random = seeded(5)
+/** What a microphone hears in a quiet room. */
+const QUIET = Int16Array.from({ length: 8000 }, () => ((random() >>> 16) % 25) - 12)
+
+test('a turn is not over while nothing comes from who was cut off in a word, or from who sends silence, too: the rest belongs to it', async () => {
+  const halves = { 'in a word': VOICE.length >> 1, 'in a short pause': VOICE.length + 1600 }
+  const twice = Int16Array.from([...VOICE, ...QUIET.subarray(0, 1920), ...VOICE])
+  for (const [where, half] of Object.entries(halves)) {
+    for (const [name, stall] of Object.entries(STALLS)) {
+      engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+      engine.say(caller, QUIET)
+      engine.say(caller, twice.subarray(0, half))
+      const begun = ear.heard.length
+      stall(engine, caller, 50)
+      engine.say(caller, twice.subarray(half))
+      assert.is(ear.heard.length, begun, `${where}: ${name}`)
+      engine.say(caller, QUIET)
+      assert.is(ear.heard.length, begun + 1, `${where}: ${name}`)
+      assert.ok(ear.heard.at(-1)!.length > twice.length + 4000, `${where}: ${name}`)
+      await ear.understand('You are muted.')
+    }
+  }
+  assert.is(engine.of('leg.speech_started').length, ear.heard.length)
+})
+
+/** After how many ticks in which nothing comes the turn is over. */
+function ticksToEnd(): number {
+  const begun = ear.heard.length
+  for (let tick = 1; tick < 200; tick++) {
+    engine.run(1)
+    if (ear.heard.length > begun) return tick
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+test('a phone that sends nothing in silence, and does not say so, is at its end as soon as any other', () => {
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+  for (let turn = 0; turn < 4; turn++) {
+    engine.say(caller, VOICE)
+    // What such a phone takes for silence must have lasted for a while.
+    engine.say(caller, QUIET.subarray(0, 1600))
+    const ticks = ticksToEnd()
+    assert.ok(ticks <= 20, `${ticks} ticks`)
+    // It has not sent this, and nothing was lost.
+    engine.run(150)
+  }
+})
+
+test('a turn in which nothing comes for longer than a network stands still is over', () => {
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+  engine.say(caller, VOICE.subarray(0, VOICE.length >> 1))
+  const ticks = ticksToEnd()
+  assert.ok(ticks > 75 && ticks < 110, `${ticks} ticks`)
 })
 
 /** VOICE twice, with a pause in between that is too short for the end of it [samples of silence: 300 ms]. */

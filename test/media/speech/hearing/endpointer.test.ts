@@ -9,11 +9,11 @@ const RULES = { afterMs: 100, endOfSpeechMs: 200, maxUtteranceMs: 1000 }
 
 const VOICES: Record<string, Voice> = { v: 'voice', '?': 'perhaps', '-': 'none' }
 
-/** Feeds frames: `v` with voice, `-` without, `?` uncertain. @returns what changed at which frame */
+/** Feeds frames: `v` with voice, `-` without, `?` uncertain, ` ` missing. @returns what changed at which frame */
 function run(endpointer: Endpointer, frames: string): [number, Endpoint][] {
   const changes: [number, Endpoint][] = []
   ;[...frames].forEach((frame, i) => {
-    const endpoint = endpointer.frame(VOICES[frame]!)
+    const endpoint = frame === ' ' ? endpointer.leaveOut() : endpointer.frame(VOICES[frame]!)
     if (endpoint !== 'none') changes.push([i, endpoint])
     if (endpoint === 'ended' || endpoint === 'cut') endpointer.reset()
   })
@@ -59,6 +59,22 @@ test('a pause between two words that is shorter than `endOfSpeechMs` does not en
     [4, 'started'],
     [26, 'ended'],
   ])
+})
+
+test('what has not come is no silence, and counts as time', () => {
+  assert.equal(run(new Endpointer(RULES), `vvvvv----${' '.repeat(20)}-----v${'-'.repeat(10)}`), [
+    [4, 'started'],
+    [44, 'ended'],
+  ])
+  assert.equal(run(new Endpointer(RULES), `vv${' '.repeat(30)}vvv`), [[34, 'started']])
+  assert.equal(run(new Endpointer(RULES), `vvvvv${' '.repeat(60)}`), [
+    [4, 'started'],
+    [49, 'cut'],
+  ])
+  const endpointer = new Endpointer(RULES)
+  for (const _ of 'vvvvv') endpointer.frame('voice')
+  for (const _ of '     ') endpointer.leaveOut()
+  assert.equal([endpointer.lengthMs, endpointer.silenceMs], [200, 100])
 })
 
 test('what is longer than `maxUtteranceMs` is cut, and what follows is declared again', () => {
