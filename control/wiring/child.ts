@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import type { ProcessName } from '../kernel/data-dir.ts'
+import type { LogOutput } from './log-output.ts'
 
 export interface ChildSpec {
   name: Exclude<ProcessName, 'supervisor'>
@@ -27,7 +28,7 @@ export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
 /** What a process sends once it serves, before it is ready. From then on its death is not a failed start. */
 type ServingMessage = { type: 'serving' } & Record<string, unknown>
 
-/** A running child process. It writes its logs to our stderr, and talks to us over an IPC channel. */
+/** A running child process. It writes its logs to its stderr, and talks to us over an IPC channel. */
 export interface Child {
   readonly pid: number
   /** Its ready message, or how it ended before that. */
@@ -41,11 +42,14 @@ export interface Child {
   kill(signal: NodeJS.Signals): void
 }
 
-export function startChild(spec: ChildSpec, isAgain = false): Child {
+/** @param output takes what it writes; null: it writes to our own terminal */
+export function startChild(spec: ChildSpec, output: LogOutput | null, isAgain = false): Child {
+  const itsOutput = output === null ? 'inherit' : 'pipe'
   const child = spawn(process.execPath, spec.argv, {
     env: isAgain ? { ...spec.env, ...spec.envAgain } : spec.env,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', itsOutput, itsOutput, 'ipc'],
   })
+  for (const stream of [child.stdout, child.stderr]) if (stream !== null) output?.relay(stream)
   if (spec.nice !== undefined && child.pid !== undefined) standBack(child.pid, spec.nice)
   const exited = exitOf(child)
   let serving: ServingMessage | null = null

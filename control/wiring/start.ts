@@ -11,6 +11,7 @@ import { PACKAGE_ROOT, VERSION } from '../kernel/package.ts'
 import { openVault } from '../kernel/vault.ts'
 import { banner, type ControlReady } from './banner.ts'
 import { FirstScreen } from './first-screen.ts'
+import { LogOutput, putToStderr } from './log-output.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** Nice value of the product, so that calls do not wait for other programs. */
@@ -31,6 +32,12 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   if ('error' in lock) return refuse(lock.error)
   comeForward()
   const { TANDEM_LIVE_KEY: _live, TANDEM_TEST_KEY: _test, ...envOfMedia } = env
+  // Who has read the first screen may have closed it.
+  process.stdout.on('error', () => {})
+  const output = process.stderr.isTTY
+    ? null
+    : new LogOutput(putToStderr(), lines => log.warn({ lines }, 'log lines could not be written and were left out'))
+  const log = await makeLog(config.logLevel, 'supervisor', output)
   const screen = new FirstScreen(text => void process.stdout.write(text))
   const supervisor = new Supervisor({
     dataDir: config.dataDir,
@@ -53,7 +60,8 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       envAgain: { TANDEM_CONTROL_RESTART: '1' },
     }),
     onReady: ready => screen.show(banner(config, ready as unknown as ControlReady, VERSION)),
-    log: await makeLog(config.logLevel, 'supervisor'),
+    log,
+    output,
     now: () => performance.now(),
   })
   await supervisor.outliveOrphans()
@@ -64,7 +72,10 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   // Closing a terminal sends SIGHUP too, which for a service means to reload its files.
   const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   process.on('SIGHUP', () => (isAtTerminal ? supervisor.stop() : supervisor.reload()))
-  return supervisor.run().finally(() => lock.release())
+  return supervisor.run().finally(async () => {
+    await output?.settled()
+    lock.release()
+  })
 }
 
 /**

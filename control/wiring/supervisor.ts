@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { isAlive, readPid, removePid, writePid } from '../kernel/data-dir.ts'
 import { type Child, type ChildSpec, type Exit, isExit, type ReadyMessage, startChild } from './child.ts'
+import type { LogOutput } from './log-output.ts'
 
 const FIRST_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 2000
@@ -24,6 +25,8 @@ interface SupervisorParts {
   /** Called once when both serve, with control's ready message. */
   onReady(control: ReadyMessage): void
   log: Logger
+  /** Takes what the processes write; null: they write to our own terminal. */
+  output: LogOutput | null
   now: () => number
 }
 
@@ -121,6 +124,7 @@ export class Supervisor {
   async #start(name: Name): Promise<ReadyMessage | Exit> {
     const child = startChild(
       name === 'media' ? this.#parts.media : this.#parts.control(this.#httpPort),
+      this.#parts.output,
       this.#everServed.has(name),
     )
     this.#running.set(name, child)

@@ -57,6 +57,7 @@ function build(scripts: { media?: string; control?: string } = {}) {
       said = control
     },
     log: silent,
+    output: null,
     now: () => performance.now() + skippedMs,
   })
   const diary = (): string[] =>
