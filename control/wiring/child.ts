@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import type { LogOutput } from '../../media/protocol.ts'
 import type { ProcessName } from '../kernel/data-dir.ts'
-import type { LogOutput } from './log-output.ts'
 
 export interface ChildSpec {
   name: Exclude<ProcessName, 'supervisor'>

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { getPriority, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { MEDIA_FLAGS } from '../../media/protocol.ts'
+import { LogOutput, MEDIA_FLAGS, putToStderr } from '../../media/protocol.ts'
 import { httpPortError } from '../http/http-port.ts'
 import { nodeAddresses, publicUrlOf } from '../kernel/addresses.ts'
 import type { Config } from '../kernel/config/settings.ts'
@@ -11,7 +11,6 @@ import { PACKAGE_ROOT, VERSION } from '../kernel/package.ts'
 import { openVault } from '../kernel/vault.ts'
 import { banner, type ControlReady } from './banner.ts'
 import { FirstScreen } from './first-screen.ts'
-import { LogOutput, putToStderr } from './log-output.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** Nice value of the product, so that calls do not wait for other programs. */

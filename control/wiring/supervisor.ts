@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { LogOutput } from '../../media/protocol.ts'
 import { isAlive, readPid, removePid, writePid } from '../kernel/data-dir.ts'
 import { type Child, type ChildSpec, type Exit, isExit, type ReadyMessage, startChild } from './child.ts'
-import type { LogOutput } from './log-output.ts'
 
 const FIRST_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 2000

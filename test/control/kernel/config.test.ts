@@ -106,6 +106,14 @@ test('the unit for systemd names settings that there are, and waits until the la
   assert.ok(seconds >= read({}).drainSeconds + 15, 'BYEs, recordings and the last events take some more')
 })
 
+test('the unit for systemd does not give up while the database is away, and goes on when the system kills one process for want of memory', () => {
+  const unit = readFileSync(new URL('../../../deploy/tandem.service', import.meta.url), 'utf8')
+  const [, general = '', service = ''] = unit.split(/^\[\w+\]$/m)
+  assert.match(general, /^StartLimitIntervalSec=0$/m)
+  assert.match(service, /^Restart=on-failure$/m)
+  assert.match(service, /^OOMPolicy=continue$/m)
+})
+
 test('every bad value gives its line', () => {
   const result = readConfig({ TANDEM_HTTP_PORT: 'x', TANDEM_SIP_PORT: 'y' })
   assert.is('errors' in result && result.errors.length, 2)

@@ -1,10 +1,9 @@
-// One database: it is about log lines.
 import { PassThrough } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { LogOutput } from '../../../control/wiring/log-output.ts'
+import { LogOutput } from '../../../media/protocol/log-output.ts'
 import { suite } from '../../harness.ts'
 
-const test = suite('control/wiring/log-output')
+const test = suite('media/protocol/log-output')
 
 /** A log whose reader takes what was written when it is told to. */
 function build() {

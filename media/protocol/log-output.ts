@@ -10,7 +10,7 @@ const MAX_WAITING_BYTES = 1024 * 1024
 const LAST_LINES_MS = 500
 
 /** Writes some bytes; `done` may be called at once. */
-export type Put = (bytes: Buffer, done: (error?: Error | null) => void) => void
+type Put = (bytes: Buffer, done: (error?: Error | null) => void) => void
 
 /**
  * Where the log lines of all processes go. Neither a reader that stands still or is gone nor a full disk may hold up or end a call: what cannot
