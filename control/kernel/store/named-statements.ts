@@ -11,6 +11,8 @@ const MAX_SEEN = 500
 
 /** Another node has migrated the tables, so that a prepared `select *` would have other columns ("cached plan must not change result type"). */
 const OUTDATED = '0A000'
+/** `pg` got no answer in time. It would send the next query behind the unanswered one, on a connection whose server may be gone for good. */
+const UNANSWERED = 'Query read timeout'
 /** The server's connection has not prepared the statement, or has already: a pooler (PgBouncer) gives clients each other's connections. */
 const NOT_OURS: readonly unknown[] = ['26000', '42P05']
 /** The transaction has failed already: PostgreSQL refuses every further statement in it. */
@@ -36,8 +38,15 @@ export class NamedStatements implements PostgresPool {
 
   async connect(): Promise<PostgresPoolClient> {
     const client = await this.#pool.connect()
-    const query = (text: string, values: readonly unknown[]) => this.#query(client, text, values)
-    return { query: query as PostgresPoolClient['query'], release: () => client.release() }
+    let unanswered: Error | undefined
+    const failed = (error: Error): never => {
+      if (error.message === UNANSWERED) unanswered = error
+      throw error
+    }
+    const query = (text: string, values: readonly unknown[]) =>
+      unanswered === undefined ? this.#query(client, text, values).catch(failed) : Promise.reject(unanswered)
+    // With an error, the connection leaves the pool.
+    return { query: query as PostgresPoolClient['query'], release: () => client.release(unanswered) }
   }
 
   end(): Promise<void> {

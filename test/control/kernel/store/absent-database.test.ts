@@ -48,11 +48,14 @@ async function makeWire(target: string) {
 const name =
   'while the database is away requests answer 503 store_unavailable, callers hear 503, a running call is hung up, and all of it is written'
 
+const forsaken =
+  'a connection that says nothing any more is given up: what follows, and the rest of its transaction, does not wait for it as well'
+
 const silent =
   'a database that says nothing any more, since its packets are lost, is away: what waits for it is at no fault'
 
 if (testEngine !== 'postgres') {
-  for (const one of [name, silent]) test.skip(one, 'SQLite is a file, and not away: see full-disk.test.ts')
+  for (const one of [name, silent, forsaken]) test.skip(one, 'SQLite is a file, and not away: see full-disk.test.ts')
 } else {
   test(silent, async () => {
     const database = await makeDatabase()
@@ -63,6 +66,20 @@ if (testEngine !== 'postgres') {
     )
     const error = await sql`select pg_sleep(2)`.execute(db).catch((thrown: unknown) => thrown)
     assert.is(faultOf(error), 'outage', String(error))
+    await db.destroy()
+    await database.remove()
+  })
+
+  test(forsaken, async () => {
+    const database = await makeDatabase()
+    const bounds = { query_timeout: 500, statement_timeout: 0, max: 1 }
+    const db = postgresDatabase(connectionsTo(database.target, bounds), 'n', () => 0)
+    const sleep = sql`select pg_sleep(20)`
+    for (const run of [() => sleep.execute(db), () => db.transaction().execute(trx => sleep.execute(trx))]) {
+      const error = await run().catch((thrown: unknown) => thrown)
+      assert.is(faultOf(error), 'outage', String(error))
+      assert.equal((await sql`select 1 as one`.execute(db)).rows, [{ one: 1 }])
+    }
     await db.destroy()
     await database.remove()
   })
