@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import { assistantModels } from '../../control/assistants/assistant/assistant-models.ts'
 import { passageFinder } from '../../control/assistants/assistant/passage-finder.ts'
+import { DEFAULT_SETTINGS } from '../../control/assistants/schema.ts'
 import { newId } from '../../control/kernel/ids.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
 import type { Tenant } from '../../control/kernel/tenancy.ts'
@@ -152,7 +153,7 @@ class Desk {
     }
     return assistantModels(parts)(this.#tenant, {
       language: 'en',
-      model: { model: 'default', fallback_model: null, temperature: null, api: 'chat' },
+      model: DEFAULT_SETTINGS.model,
     })
   }
 

@@ -2,7 +2,7 @@ import { knownTargets } from '../flows/targets.ts'
 import { invalid, type Problem } from '../http/errors.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
-import type { HandOver } from './assistant-settings.ts'
+import type { HandOver } from './schema.ts'
 
 const NUMBER = /^\+[1-9][0-9]{1,14}$/
 const SIP_URI = /^sip:[^\s<>"]+$/

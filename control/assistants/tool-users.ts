@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { sharedTools } from '../tools/store.ts'
 import { transferName } from './assistant/tools.ts'
-import type { AssistantSettings } from './assistant-settings.ts'
+import { type AssistantSettings, settingsOf } from './schema.ts'
 
 /** The assistants that have a tool. */
 export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
@@ -16,7 +16,7 @@ export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
     .orderBy('id')
     .execute()
   return rows
-    .filter(({ settings }) => (JSON.parse(settings) as AssistantSettings).tool_ids?.includes(toolId))
+    .filter(row => settingsOf(row).tool_ids.includes(toolId))
     .map(({ id, name }) => ({ object: 'assistant', id, name }))
 }
 
@@ -24,11 +24,7 @@ export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
 export async function toolNamesProblem(
   db: Db,
   tenant: Tenant,
-  {
-    tools,
-    tool_ids: ids = [],
-    hand_overs: handOvers = [],
-  }: Pick<AssistantSettings, 'tools' | 'tool_ids' | 'hand_overs'>,
+  { tools, tool_ids: ids, hand_overs: handOvers }: Pick<AssistantSettings, 'tools' | 'tool_ids' | 'hand_overs'>,
 ): Promise<Problem | null> {
   const seen = new Set([...tools.map(({ name }) => name), ...handOvers.map(({ name }) => transferName(name))])
   for (const { id, kind, name } of await sharedTools(db, tenant, ids)) {

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { storedSettings } from '../http/merge.ts'
 import { LANGUAGE_CODES } from '../kernel/languages.ts'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { audioDefaults, NO_AUDIO_DEFAULTS } from './sound/audio-schema.ts'
@@ -45,9 +46,6 @@ export const DEFAULT_SETTINGS: RoomSettings = {
   ...NO_AUDIO_DEFAULTS,
 }
 
-export const settingsOf = (room: ConferenceRoomRow): RoomSettings => ({
-  ...DEFAULT_SETTINGS,
-  ...(JSON.parse(room.settings) as Partial<RoomSettings>),
-})
+export const settingsOf = (room: ConferenceRoomRow): RoomSettings => storedSettings(DEFAULT_SETTINGS, room.settings)
 
 export const scheduleOf = (room: ConferenceRoomRow): RoomSchedule => JSON.parse(room.schedule) as RoomSchedule

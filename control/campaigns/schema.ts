@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { PURPOSES } from '../consents/tables.ts'
 import { listParameters } from '../http/list.ts'
+import { storedSettings } from '../http/merge.ts'
 import {
   apiObject,
   input,
@@ -145,11 +146,7 @@ export const changeBody = input({ name: Type.Optional(name), ...sent, metadata: 
 
 export const campaignListQuery = input({ ...listParameters, status: Type.Optional(oneOf([...CAMPAIGN_STATUSES])) })
 
-/** Fields that older versions did not store get their defaults. */
-export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings {
-  const stored = JSON.parse(row.settings) as CampaignSettings
-  const retry_minutes = { ...DEFAULT_SETTINGS.retry_minutes, ...stored.retry_minutes }
-  return { ...DEFAULT_SETTINGS, ...stored, retry_minutes }
-}
+export const settingsOf = (row: Pick<CampaignRow, 'settings'>): CampaignSettings =>
+  storedSettings(DEFAULT_SETTINGS, row.settings)
 
 export const toCampaign = (row: CampaignRow): Campaign => showRow(campaignSchema, row, { ...settingsOf(row) })

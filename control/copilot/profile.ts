@@ -1,4 +1,5 @@
 import { invalid, type Problem } from '../http/errors.ts'
+import { storedSettings } from '../http/merge.ts'
 import { compileSpoken } from '../kernel/pattern.ts'
 import { rubricProblem } from '../organisation/rubric.ts'
 import type { ProfileSettings } from './schema.ts'
@@ -30,6 +31,10 @@ export const DEFAULT_SETTINGS: ProfileSettings = {
     objection_similarity: 0.75,
   },
 }
+
+/** Of a profile, or of a session as of its beginning. */
+export const profileSettings = ({ settings }: { settings: string }): ProfileSettings =>
+  storedSettings(DEFAULT_SETTINGS, settings)
 
 /** Maximum number of phrases in a profile, since each is searched for in every utterance, within some milliseconds. */
 const MAX_PHRASES = 10_000

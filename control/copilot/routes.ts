@@ -13,7 +13,7 @@ import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
-import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
+import { DEFAULT_SETTINGS, profileSettings, settingsProblem } from './profile.ts'
 import {
   type CopilotProfile,
   changeBody,
@@ -100,7 +100,7 @@ const change =
   (context: Context, id: string, body: Static<typeof changeBody>): Promise<CopilotProfile | Problem> => {
     const { name, ...sent } = body
     return context.withRow('copilot_profiles', 'copilot_profile', id, async (trx, row) => {
-      const before = JSON.parse(row.settings) as ProfileSettings
+      const before = profileSettings(row)
       const settings = merge(before, sent)
       const refused = await refusal(deps, trx, context, { sent, settings, before })
       if (refused !== null) return refused
@@ -172,5 +172,4 @@ async function versionProblem(
   return invalid('script.version', message)
 }
 
-const toProfile = (row: CopilotProfileRow): CopilotProfile =>
-  showRow(copilotProfileSchema, row, JSON.parse(row.settings) as ProfileSettings)
+const toProfile = (row: CopilotProfileRow): CopilotProfile => showRow(copilotProfileSchema, row, profileSettings(row))

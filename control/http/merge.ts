@@ -12,3 +12,6 @@ export function merge<T extends object>(stored: T, change: object): T {
   }
   return merged as T
 }
+
+/** The settings that a row holds as JSON. A version that knew fewer may have written it: the others have their defaults. */
+export const storedSettings = <T extends object>(defaults: T, json: string): T => merge(defaults, JSON.parse(json))

@@ -1,4 +1,5 @@
 import { voiceOf } from '../assistants/assistant-settings.ts'
+import { settingsOf } from '../assistants/schema.ts'
 import type { Speaker } from '../kernel/phrases.ts'
 import type { TenantDb } from '../kernel/tenancy.ts'
 import type { QueueSettings } from './settings/schema.ts'
@@ -7,5 +8,5 @@ import type { QueueSettings } from './settings/schema.ts'
 export async function speakerOf(scoped: TenantDb, { voice_assistant_id }: QueueSettings): Promise<Speaker> {
   const assistant = voice_assistant_id === null ? undefined : await scoped.find('assistants', voice_assistant_id)
   if (assistant === undefined) return { voice: null, language: null }
-  return voiceOf(JSON.parse(assistant.settings))
+  return voiceOf(settingsOf(assistant))
 }

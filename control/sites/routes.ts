@@ -10,16 +10,7 @@ import { newId } from '../kernel/ids.ts'
 import { sentColumns } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
-import {
-  changeBody,
-  createBody,
-  DEFAULTS,
-  type Site,
-  type SiteSettings,
-  settingsOf,
-  siteSchema,
-  toSite,
-} from './schema.ts'
+import { changeBody, createBody, DEFAULT_SETTINGS, type Site, settingsOf, siteSchema, toSite } from './schema.ts'
 
 interface SiteDeps {
   store: Store
@@ -51,10 +42,7 @@ const create =
     return context.transaction(async trx => {
       const refused = await refusal(deps, context, body, trx)
       if (refused !== null) return refused
-      const settings = merge({ ...DEFAULTS, origins: [] } as SiteSettings, {
-        ...sent,
-        origins: originsOf(sent.origins),
-      })
+      const settings = merge(DEFAULT_SETTINGS, { ...sent, origins: originsOf(sent.origins) })
       const at = deps.now().toISOString()
       const row = {
         ...{ id: newId('site'), name, active: active ? 1 : 0, queue_id },

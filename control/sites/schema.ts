@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { storedSettings } from '../http/merge.ts'
 import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { SiteRow } from './tables.ts'
@@ -41,9 +42,10 @@ export const siteSchema = apiObject('site', {
   updated: timestamp(),
 })
 export type Site = Static<typeof siteSchema>
-export type SiteSettings = Pick<Site, 'origins' | 'language' | 'fields'>
+type SiteSettings = Pick<Site, 'origins' | 'language' | 'fields'>
 
-export const DEFAULTS: Omit<SiteSettings, 'origins'> = {
+export const DEFAULT_SETTINGS: SiteSettings = {
+  origins: [],
   language: null,
   fields: { name: 'optional', message: 'optional' },
 }
@@ -55,7 +57,8 @@ export const createBody = input({
 })
 export const changeBody = partialInput({ name, active, queue_id: queueId, ...plain, fields: partialInput(fields) })
 
-export const settingsOf = (row: Pick<SiteRow, 'settings'>): SiteSettings => JSON.parse(row.settings)
+export const settingsOf = (row: Pick<SiteRow, 'settings'>): SiteSettings =>
+  storedSettings(DEFAULT_SETTINGS, row.settings)
 
 export const toSite = (row: SiteRow, publicUrl: string): Site =>
   showRow(siteSchema, row, {

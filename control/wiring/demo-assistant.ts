@@ -1,4 +1,4 @@
-import { ASSISTANT_DEFAULTS } from '../assistants/routes.ts'
+import { DEFAULT_SETTINGS } from '../assistants/schema.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -44,7 +44,7 @@ export async function seedAssistant(trx: Trx, tenant: Tenant, search: PassageSea
     documentIds.push(id)
   }
   const id = newId('assistant')
-  const settings = { ...ASSISTANT_DEFAULTS, prompt: PROMPT, greeting: GREETING, kb_document_ids: documentIds }
+  const settings = { ...DEFAULT_SETTINGS, prompt: PROMPT, greeting: GREETING, kb_document_ids: documentIds }
   await forTenant(trx, tenant).insert('assistants', {
     id,
     name: NAME,

@@ -3,7 +3,7 @@ import type { Db } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { Models } from '../../models/choice.ts'
 import type { ChatModel } from '../../models/model.ts'
-import type { AssistantSettings } from '../assistant-settings.ts'
+import type { AssistantSettings } from '../schema.ts'
 import { offlineModel } from './offline-model.ts'
 
 interface ModelParts {

@@ -152,7 +152,7 @@ export class AssistantSession implements Listener<Utterance> {
 
   /** How the call ends if the assistant cannot listen: in a queue with people, if there is one. */
   get #wayOut(): AfterTurn {
-    const queue = this.#settings.hand_overs?.find(({ target }) => target.type === 'queue')
+    const queue = this.#settings.hand_overs.find(({ target }) => target.type === 'queue')
     return queue === undefined
       ? { kind: 'end', reason: 'error' }
       : { kind: 'hand_over', name: transferName(queue.name) }

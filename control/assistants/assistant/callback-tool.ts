@@ -1,7 +1,8 @@
 import { isProblem } from '../../http/errors.ts'
 import type { ChatTool } from '../../models/model.ts'
 import { type BookCallback, type CallbackReturner, otherParty } from '../actions/callback.ts'
-import type { AssistantSettings, LiveSettings } from '../assistant-settings.ts'
+import type { LiveSettings } from '../assistant-settings.ts'
+import type { AssistantSettings } from '../schema.ts'
 import type { Stage } from '../stage.ts'
 import { BOOK_CALLBACK } from './tool-names.ts'
 import { functionOf, type ToolResult } from './tools.ts'
@@ -10,7 +11,7 @@ const isShared = ({ kind }: { kind: string }): boolean => kind === BOOK_CALLBACK
 
 /** Whether callbacks are offered to the model. A tool of the assistant's own with this name takes precedence. */
 const isOffered = ({ callbacks, tools, shared }: LiveSettings): boolean =>
-  (callbacks?.enabled !== false || shared.some(isShared)) && tools.every(({ name }) => name !== BOOK_CALLBACK)
+  (callbacks.enabled || shared.some(isShared)) && tools.every(({ name }) => name !== BOOK_CALLBACK)
 
 export const callbackTool = (settings: LiveSettings): ChatTool[] =>
   isOffered(settings) ? [functionOf(BOOK_CALLBACK, settings.shared)] : []
@@ -42,7 +43,7 @@ export async function bookByAssistant(
 
 const MAX_NOTE = 2000
 
-function returnerOf({ callbacks, hand_overs: handOvers = [] }: AssistantSettings): CallbackReturner | null {
-  const id = callbacks?.queue_id ?? handOvers.find(({ target }) => target.type === 'queue')?.target.id
+function returnerOf({ callbacks, hand_overs: handOvers }: AssistantSettings): CallbackReturner | null {
+  const id = callbacks.queue_id ?? handOvers.find(({ target }) => target.type === 'queue')?.target.id
   return id === undefined ? null : { type: 'queue', id }
 }

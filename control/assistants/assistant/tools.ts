@@ -6,7 +6,8 @@ import { inputProblem, objectSchema } from '../../tools/input.ts'
 import type { HttpSettings } from '../../tools/schema.ts'
 import type { SharedTool } from '../../tools/store.ts'
 import { type HttpUse, type ToolParts, type UseResult, useHttp } from '../../tools/use-http.ts'
-import type { AssistantTool, HandOver, LiveSettings } from '../assistant-settings.ts'
+import type { LiveSettings } from '../assistant-settings.ts'
+import type { AssistantTool, HandOver } from '../schema.ts'
 import { END_CALL, PRESS_KEYS, SEARCH_KNOWLEDGE, TAKE_PAYMENT, TRANSFER_PREFIX } from './tool-names.ts'
 
 /** Maximum length of a tool's result for the model [characters]. */
@@ -14,7 +15,7 @@ export const MAX_OUTPUT = 4000
 
 /** What the model may call: ending the call, handing it over, and the assistant's own tools. */
 export function toolsOf(settings: LiveSettings): ChatTool[] {
-  const { hand_overs: handOvers = [], shared } = settings
+  const { hand_overs: handOvers, shared } = settings
   return [
     functionOf(END_CALL, shared),
     ...queuesFirst(handOvers).map(({ name, description }) => ({
@@ -60,7 +61,7 @@ export const ownTools = ({ tools, shared }: Pick<LiveSettings, 'tools' | 'shared
 export const transferName = (name: string): string => `${TRANSFER_PREFIX}${name}`
 
 export const handOverOf = (
-  { hand_overs: handOvers = [] }: Pick<LiveSettings, 'hand_overs'>,
+  { hand_overs: handOvers }: Pick<LiveSettings, 'hand_overs'>,
   toolName: string,
 ): HandOver | undefined => handOvers.find(({ name }) => transferName(name) === toolName)
 

@@ -6,6 +6,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { reduce } from '../fast/reduce.ts'
 import type { CopilotInput, CopilotState, Notice, Outgoing } from '../fast/state.ts'
+import { profileSettings } from '../profile.ts'
 import type { ProfileSettings } from '../schema.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
 import type { CopilotAlert } from './alert-schema.ts'
@@ -34,7 +35,7 @@ export const sessionMsAt = (db: Db, row: Started, at: string, now: Date): number
   sessionMs(db, row, now) - Math.max(0, now.getTime() - Date.parse(at))
 
 /** Cached, because settings are read for each input and may be a megabyte. */
-const parsedSettings = remembered(MAX_SETTINGS, (text: string): ProfileSettings => JSON.parse(text))
+const parsedSettings = remembered(MAX_SETTINGS, (settings: string) => profileSettings({ settings }))
 
 export const settingsOfSession = ({ settings }: Pick<CopilotSessionRow, 'settings'>): ProfileSettings =>
   parsedSettings(settings)

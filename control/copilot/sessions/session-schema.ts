@@ -4,6 +4,7 @@ import { showRow } from '../../kernel/show-row.ts'
 import { figuresOf } from '../fast/figures.ts'
 import { byOf, disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../fast/slots.ts'
 import type { CopilotState, Slot } from '../fast/state.ts'
+import { profileSettings } from '../profile.ts'
 import type { ProfileSettings } from '../schema.ts'
 import type { CopilotSessionRow } from '../tables.ts'
 import { heldBy } from './held.ts'
@@ -90,7 +91,7 @@ const shownBy = (slot: Slot | undefined): string | null => {
 }
 
 export function toSession(row: CopilotSessionRow): CopilotSession {
-  const settings = JSON.parse(row.settings) as ProfileSettings
+  const settings = profileSettings(row)
   const state = JSON.parse(row.state) as CopilotState
   const script = row.script === null ? null : (JSON.parse(row.script) as { nodeKey: string | null })
   return showRow(copilotSessionSchema, row, {

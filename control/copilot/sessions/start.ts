@@ -11,6 +11,7 @@ import { settingsOf } from '../../queues/settings/store.ts'
 import type { RingRow } from '../../queues/tables.ts'
 import { count } from '../../usage/ledger.ts'
 import { newState } from '../fast/state.ts'
+import { profileSettings } from '../profile.ts'
 import type { ProfileSettings } from '../schema.ts'
 import type { CopilotProfileRow, CopilotSessionRow } from '../tables.ts'
 import { apply, type RecordParts, sessionMs, stateOf } from './records.ts'
@@ -40,7 +41,7 @@ export async function startSession(
   { call, leg, userId, queueId, profile }: Beside,
 ): Promise<CopilotSessionRow> {
   const created = parts.now().toISOString()
-  const settings = JSON.parse(profile.settings) as ProfileSettings
+  const settings = profileSettings(profile)
   const script = await pinnedScript(trx, tenant, settings)
   const refused = await refusedBy(trx, tenant, call, created)
   const row: CopilotSessionRow = {

@@ -1,4 +1,5 @@
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
+import { profileSettings } from '../../copilot/profile.ts'
 import type { ProfileSettings } from '../../copilot/schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -107,7 +108,7 @@ async function profileOf(db: Db, tenant: Tenant, call: CallRow): Promise<Profile
 
 async function readProfile(db: Db, tenant: Tenant, id: string): Promise<Profile | null> {
   const row = await forTenant(db, tenant).find('copilot_profiles', id)
-  return row === undefined ? null : { id, version: row.version, settings: JSON.parse(row.settings) }
+  return row === undefined ? null : { id, version: row.version, settings: profileSettings(row) }
 }
 
 /** Two alphabets are distinguished by their letters; others are not classified. */

@@ -1,5 +1,6 @@
 import { disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../../copilot/fast/slots.ts'
 import type { CopilotState } from '../../copilot/fast/state.ts'
+import { profileSettings } from '../../copilot/profile.ts'
 import type { ProfileSettings } from '../../copilot/schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -19,7 +20,7 @@ export async function heardIn(db: Db, tenant: Tenant, callId: string): Promise<H
   const sessions = forTenant(db, tenant).select('copilot_sessions').selectAll().where('call_id', '=', callId)
   const row = await sessions.orderBy('id', 'desc').limit(1).executeTakeFirst()
   if (row === undefined) return null
-  const settings = JSON.parse(row.settings) as ProfileSettings
+  const settings = profileSettings(row)
   const { slots } = JSON.parse(row.state) as CopilotState
   const isSo = (slot: string, value: string): boolean => valueOfSlot(slots[slot]) === value
   const items = settings.stages.flatMap(({ key: stage, checklist }) =>

@@ -1,19 +1,14 @@
-import { NO_AUDIO_DEFAULTS } from '../../calls/sound/audio-schema.ts'
 import { decideAnew } from '../../calls/steps/follow.ts'
-import { NO_CAPTURE } from '../../capture-settings/settings.ts'
+import { storedSettings } from '../../http/merge.ts'
 import type { UsesOf } from '../../http/references.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, type TenantDb } from '../../kernel/tenancy.ts'
 import type { QueueRow, RingRow } from '../tables.ts'
-import { isAnsweredBy, useOf } from './queue.ts'
+import { DEFAULT_SETTINGS, isAnsweredBy, useOf } from './queue.ts'
 import { type Queue, type QueueSettings, queueSchema } from './schema.ts'
 
-export const settingsOf = (row: QueueRow): QueueSettings => ({
-  ...NO_CAPTURE,
-  ...NO_AUDIO_DEFAULTS,
-  ...JSON.parse(row.settings),
-})
+export const settingsOf = (row: QueueRow): QueueSettings => storedSettings(DEFAULT_SETTINGS, row.settings)
 
 export const toQueue = (row: QueueRow): Queue => showRow(queueSchema, row, settingsOf(row))
 

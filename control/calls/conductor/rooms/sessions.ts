@@ -4,6 +4,7 @@ import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db, Trx } from '../../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
 import type { InboundRouteRow } from '../../../trunks/tables.ts'
+import { settingsOf } from '../../settings.ts'
 import type { LegRows } from '../../steps/decide.ts'
 import type { CallRow, ConferenceRoomRow } from '../../tables.ts'
 
@@ -87,7 +88,7 @@ export const newSession = ({ call }: LegRows, room: ConferenceRoomRow, at: strin
   user_id: null,
   connection_id: null,
   node_id: call.node_id,
-  record: (JSON.parse(room.settings) as { record?: boolean }).record === true ? 1 : 0,
+  record: settingsOf(room).record ? 1 : 0,
   capture: null,
   answering: null,
   answered_by: null,
