@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
-import { type AddressPolicy, parseBlock } from '../../media/protocol.ts'
+import { type AddressPolicy, CODEC_NAMES, parseBlock } from '../../media/protocol.ts'
 import { invalid, needed, type Problem } from '../http/errors.ts'
 import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
@@ -15,7 +15,7 @@ import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { sealPassword } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
-import { CODECS, KNOWN_CODECS } from './codecs.ts'
+import { CODECS } from './codecs.ts'
 import { identityFields, NO_IDENTITY, type StirAbilities, stirProblem } from './connection-identity.ts'
 import {
   connectionSchema,
@@ -100,9 +100,9 @@ const changeBody = partialInput({
   }),
   inbound_credentials: inboundCredentials,
   inbound_auth: inboundAuth,
-  codecs: Type.Array(oneOf(KNOWN_CODECS), {
+  codecs: Type.Array(oneOf([...CODEC_NAMES]), {
     minItems: 1,
-    maxItems: KNOWN_CODECS.length,
+    maxItems: CODEC_NAMES.length,
     uniqueItems: true,
     description:
       'What is offered, in order of preference, and accepted in an offer. G722, opus and L16/16000 carry speech of up to 7 or 8 kHz. Absent: PCMU and PCMA.',

@@ -3,7 +3,7 @@ import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { RtpSender } from '../rtp/rtp.ts'
 import { LawAudio, type StreamListener } from './law-audio.ts'
 import type { LegMedia } from './leg-media.ts'
-import { PacketAudio, packetCodec } from './packet-audio.ts'
+import { PACKET_CODECS, PacketAudio } from './packet-audio.ts'
 import type { WireAudio } from './wire-audio.ts'
 
 /** Makes what codes a leg's audio. */
@@ -30,7 +30,7 @@ export class LegCodecs {
   /** A codec other than the last one was agreed on. @returns what codes it; null: nothing here does */
   next({ codec }: LegMedia): WireAudio | null {
     if (isLaw(codec)) return new LawAudio(this.#sender, codec, this.#ear)
-    const coder = codec === 'opus' ? this.#opus : packetCodec(codec)
+    const coder = codec === 'opus' ? this.#opus : PACKET_CODECS[codec]()
     return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
   }
 

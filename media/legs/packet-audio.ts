@@ -23,9 +23,12 @@ import type { WireAudio } from './wire-audio.ts'
  */
 const MOST_RESTED_TICKS = 75
 
-/** A codec without external state. */
-export const packetCodec = (codec: Exclude<CodecName, LawName | 'opus'>): PacketCodec =>
-  codec === 'G722' ? new G722Packets() : new LinearPackets(codec === 'L16/16000' ? WIDEBAND_HZ : NARROWBAND_HZ)
+/** What codes each of them. Opus is opened with its leg (`LegCodecs.useOpus`), because it loads a module. */
+export const PACKET_CODECS: Record<Exclude<CodecName, LawName | 'opus'>, () => PacketCodec> = {
+  G722: () => new G722Packets(),
+  'L16/16000': () => new LinearPackets(WIDEBAND_HZ),
+  'L16/8000': () => new LinearPackets(NARROWBAND_HZ),
+}
 
 /** A codec whose packets are decoded whole: G.722, Opus, linear. It needs its own buffer, because tickets cannot be transcoded. */
 export class PacketAudio implements WireAudio, FrameMaker {

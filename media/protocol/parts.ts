@@ -55,10 +55,10 @@ export const endedReason = oneOf(
 )
 export type EndedReason = Static<typeof endedReason>
 
-/** As SDP names them; of linear samples with the rate. */
-const codec = oneOf('PCMU', 'PCMA', 'G722', 'opus', 'L16/16000', 'L16/8000')
-export type CodecName = Static<typeof codec>
-export const codecs = list(codec, 10)
+/** As SDP names them; of linear samples with the rate. The API's names, too. */
+export const CODEC_NAMES = ['PCMU', 'PCMA', 'G722', 'opus', 'L16/16000', 'L16/8000'] as const
+export type CodecName = (typeof CODEC_NAMES)[number]
+export const codecs = list(oneOf(...CODEC_NAMES), CODEC_NAMES.length)
 
 /**
  * How keys go over a leg, both ways. `auto`: RFC 4733 where SDP agreed on it, else as tones, and INFO is understood; the others: that

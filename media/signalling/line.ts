@@ -10,23 +10,25 @@ import type { EngineThread } from '../engine/engine-client.ts'
 import type { Signed } from '../identity/verifier.ts'
 import type { OwnAddress } from '../kernel/own-addresses.ts'
 import type { LegMedia } from '../legs/leg-media.ts'
-import type {
-  CodecName,
-  DtmfMode,
-  EndedReason,
-  LegAudio,
-  LegCause,
-  LegSnapshot,
-  LegSound,
-  RoomSpec,
-  SipParty,
-  SrtpPolicy,
+import {
+  CODEC_NAMES,
+  type CodecName,
+  type DtmfMode,
+  type EndedReason,
+  type LegAudio,
+  type LegCause,
+  type LegSnapshot,
+  type LegSound,
+  type RoomSpec,
+  type SipParty,
+  type SrtpPolicy,
 } from '../protocol.ts'
 import { NO_QUALITY } from '../rooms/leg.ts'
 import type { IceCredentials } from '../webrtc/ice-lite.ts'
 import type { Rate } from './call-pace.ts'
 import type { Way, Ways } from './ways.ts'
 
+/** As SDP describes them. */
 const CODECS: Record<CodecName, AudioCodec> = {
   PCMU,
   PCMA,
@@ -38,7 +40,6 @@ const CODECS: Record<CodecName, AudioCodec> = {
 
 /** As the channel names it. */
 const nameOf = (codec: AudioCodec): CodecName => CODEC_NAMES.find(name => CODECS[name] === codec)!
-const CODEC_NAMES = Object.keys(CODECS) as CodecName[]
 
 /** The signalling half of a leg: the SIP session, and where its audio lives. */
 export interface Line {

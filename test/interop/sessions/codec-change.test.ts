@@ -7,7 +7,7 @@ import { loudness } from '../../../bench/spectrum.ts'
 import { PCMA, PCMU } from '../../../codecs/g711.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { PacketCodec } from '../../../codecs/packets/packet-codec.ts'
-import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { PACKET_CODECS } from '../../../media/legs/packet-audio.ts'
 import { isRtcp, parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 import { newRoom } from '../../e2e/scene.ts'
 import { product, sharedSuite } from '../../e2e/shared-suite.ts'
@@ -67,7 +67,7 @@ async function coderOf(codec: Codec): Promise<Coder> {
       },
     }
   }
-  const coder: PacketCodec = codec === 'opus' ? await OpusCodec.open() : packetCodec(codec)
+  const coder: PacketCodec = codec === 'opus' ? await OpusCodec.open() : PACKET_CODECS[codec]()
   return {
     ...{ rateHz: coder.sampleRateHz, clockRateHz: coder.clockRateHz, close: () => coder.close() },
     encode: (samples, into) => coder.encode(samples, into),

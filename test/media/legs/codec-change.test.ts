@@ -4,9 +4,9 @@ import { loudness } from '../../../bench/spectrum.ts'
 import { type G711, PCMA, PCMU } from '../../../codecs/g711.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
-import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { PACKET_CODECS } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
-import { LEG_SAMPLES, SILENCE } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS, SILENCE } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { parseRtcp, RTCP_BUFFER_BYTES, RtcpCompound, writeBye, writeReport } from '../../../media/rtp/rtcp.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
@@ -40,9 +40,8 @@ class FarEnd {
 
   constructor(id: string, host: string) {
     this.#host = host
-    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
     const out = { sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes, length), sendRtcp: () => {} }
-    this.leg = new RtpLeg(id, out, hooks, seeded(id.charCodeAt(5)), () => {})
+    this.leg = new RtpLeg(id, out, NO_HOOKS, seeded(id.charCodeAt(5)), () => {})
     this.leg.connect(mediaOf(host), 0)
     this.#speaker = new Speaker(packet => this.#deliver(packet))
   }
@@ -248,7 +247,7 @@ const codecOf = (codec: LegMedia['codec'], payloadType: number): Partial<LegMedi
 async function heardInto(codec: 'L16/16000' | 'G722' | 'opus', hz: number): Promise<Int16Array> {
   const heard: number[] = []
   let changedAt = 0
-  const decoder = codec === 'opus' ? await OpusCodec.open() : packetCodec(codec)
+  const decoder = codec === 'opus' ? await OpusCodec.open() : PACKET_CODECS[codec]()
   const samples = new Int16Array(2 * LEG_SAMPLES)
   const take = (bytes: Uint8Array, length: number): void => {
     const packet = new RtpPacket()
@@ -260,8 +259,7 @@ async function heardInto(codec: 'L16/16000' | 'G722' | 'opus', hz: number): Prom
       changedAt = heard.length
     } else heard.push(...samples.subarray(0, decoder.decode(payload, samples)))
   }
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new RtpLeg('part_0', { sendRtp: take, sendRtcp: () => {} }, hooks, seeded(5), () => {})
+  const leg = new RtpLeg('part_0', { sendRtp: take, sendRtcp: () => {} }, NO_HOOKS, seeded(5), () => {})
   leg.useOpus(await OpusCodec.open())
   leg.connect(mediaOf('192.0.2.1'), 0)
   for (let tick = 0; tick < 40; tick++) {
@@ -313,13 +311,12 @@ class Wire {
   #tick = 0
 
   constructor() {
-    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
     const out = {
       sendRtp: (bytes: Uint8Array, length: number) => this.#deliver(bytes.slice(0, length)),
       sendRtcp: (bytes: Uint8Array, length: number) => this.#report(bytes.slice(0, length)),
     }
     const nowhere = { sendRtp: () => {}, sendRtcp: () => {} }
-    this.#legs = [out, nowhere].map((to, i) => new RtpLeg(`part_${i}`, to, hooks, seeded(i + 5), () => {}))
+    this.#legs = [out, nowhere].map((to, i) => new RtpLeg(`part_${i}`, to, NO_HOOKS, seeded(i + 5), () => {}))
     this.agree({})
   }
 

@@ -4,9 +4,10 @@ import { PCMU } from '../../../codecs/g711.ts'
 import { writeL16be } from '../../../codecs/l16.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
-import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { PACKET_CODECS } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import type { Quality } from '../../../media/protocol.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { parseRtcp, RtcpCompound } from '../../../media/rtp/rtcp.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
@@ -16,7 +17,7 @@ import { mediaFor, PAYLOAD_TYPE, type PacketCodecName, PacketParty } from './pac
 
 const test = suite('media/legs/packet-audio')
 
-const CODECS: PacketCodecName[] = ['G722', 'L16/16000', 'L16/8000']
+const CODECS = Object.keys(PACKET_CODECS) as PacketCodecName[]
 const HZ = 1015
 const SPEC = { roomId: 'room', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 3 }
 
@@ -133,9 +134,8 @@ function playG722(
   clockHz: (packet: number) => number,
   skips: (packet: number) => boolean = () => false,
 ): { leg: RtpLeg; frames: Int16Array[] } {
-  const coder = packetCodec('G722')
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+  const coder = PACKET_CODECS.G722()
+  const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, NO_HOOKS, seeded(3), () => {})
   const types = { payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }
   leg.connect({ ...mediaOf('10.0.0.1'), codec: 'G722', ...types }, 0)
   const samples = 16 * ms
@@ -193,8 +193,7 @@ test('a sender of G.722 that changes its clock is followed, and a pause of a pac
 
 /** Plays Opus with FEC over a calm network that loses some packets. @returns the quality every ten seconds */
 async function playOpus(packets: number, isLost: (packet: number) => boolean): Promise<Quality[]> {
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+  const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, NO_HOOKS, seeded(3), () => {})
   leg.useOpus(await OpusCodec.open())
   const types = { payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }
   leg.connect({ ...mediaOf('10.0.0.1'), codec: 'opus', ...types }, 0)
@@ -247,9 +246,8 @@ test('what is lost of a frame, in packets of 10 or 30 ms, is concealed in step w
   }
   for (const codec of ['PCMU', ...CODECS] as const) {
     for (const ms of [10, 30]) {
-      const coder = codec === 'PCMU' ? lawful : packetCodec(codec)
-      const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-      const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+      const coder = codec === 'PCMU' ? lawful : PACKET_CODECS[codec]()
+      const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, NO_HOOKS, seeded(3), () => {})
       leg.connect({ ...mediaOf('10.0.0.1'), codec, payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }, 0)
       const samples = (coder.sampleRateHz * ms) / 1000
       const sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 1, maxPayload: 2 * samples })
@@ -349,7 +347,7 @@ function softest(from: LegMedia, to: LegMedia, onTheWay: number, comesAtMs: numb
 
 function coderOf({ codec }: LegMedia) {
   if (codec === 'PCMU') return { rateHz: 8000, clockRateHz: 8000, encode: encodeLaw }
-  const coder = packetCodec(codec as PacketCodecName)
+  const coder = PACKET_CODECS[codec as PacketCodecName]()
   const encode = (frame: Int16Array, into: Uint8Array): number => coder.encode(frame, into)
   return { rateHz: coder.sampleRateHz, clockRateHz: coder.clockRateHz, encode }
 }

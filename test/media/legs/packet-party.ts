@@ -1,11 +1,12 @@
 import type { PacketCodec } from '../../../codecs/packets/packet-codec.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
-import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { PACKET_CODECS } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 import { mediaOf, seeded } from '../engine/party.ts'
 
-export type PacketCodecName = Parameters<typeof packetCodec>[0]
+export type PacketCodecName = keyof typeof PACKET_CODECS
 
 /** Payload type in both directions. */
 export const PAYLOAD_TYPE = 100
@@ -27,7 +28,7 @@ export class PacketParty {
   readonly #sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 2 ** 32 - 4000, maxPayload: 640 })
 
   constructor(codec: PacketCodecName, host: string, media: Partial<LegMedia> = {}) {
-    this.coder = packetCodec(codec)
+    this.coder = PACKET_CODECS[codec]()
     this.frame = this.coder.sampleRateHz / 50
     this.codec = codec
     this.host = host
@@ -35,8 +36,7 @@ export class PacketParty {
       sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes, length),
       sendRtcp: (bytes: Uint8Array, length: number) => void this.reports.push(bytes.slice(0, length)),
     }
-    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-    this.leg = new RtpLeg(host, out, hooks, seeded(host.charCodeAt(host.length - 1)), () => {})
+    this.leg = new RtpLeg(host, out, NO_HOOKS, seeded(host.charCodeAt(host.length - 1)), () => {})
     this.leg.connect({ ...mediaFor(this), ...media }, 0)
   }
 

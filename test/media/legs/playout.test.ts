@@ -3,7 +3,7 @@ import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { levelDbov } from '../../../codecs/level.ts'
 import { LawAudio } from '../../../media/legs/law-audio.ts'
-import { PacketAudio, packetCodec } from '../../../media/legs/packet-audio.ts'
+import { PACKET_CODECS, PacketAudio } from '../../../media/legs/packet-audio.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 import { PROMPTS, prompt } from '../../codecs/signals.ts'
@@ -311,7 +311,7 @@ test('linear audio of 16 kHz is waited for and followed in step as well', () => 
   const audio = new PacketAudio(
     new RtpSender({ ssrc: 1, sequence: 1, timestamp: 1, maxPayload: 640 }),
     codec,
-    packetCodec(codec),
+    PACKET_CODECS[codec](),
   )
   audio.agree({ ...mediaOf('192.0.2.1'), codec }, 0)
   const packet = Object.assign(new RtpPacket(), { payloadLength: 640 })

@@ -2,9 +2,9 @@ import * as assert from 'uvu/assert'
 import { loudness } from '../../../bench/spectrum.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
-import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { PACKET_CODECS } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
-import { LEG_SAMPLES, SILENCE } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS, SILENCE } from '../../../media/rooms/leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf, seeded } from '../engine/party.ts'
@@ -38,8 +38,7 @@ const tone = (hz: number, rateHz: number, tick: number): Int16Array => {
  * @returns its level in the quietest 5 ms around the change, relative to what it is elsewhere [dB]
  */
 async function dipOf(from: Name, to: Name, hz: number, comesAt: number, isOther: boolean): Promise<number> {
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new RtpLeg('part_1', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+  const leg = new RtpLeg('part_1', { sendRtp: () => {}, sendRtcp: () => {} }, NO_HOOKS, seeded(3), () => {})
   leg.useOpus(await OpusCodec.open())
   const agree = (codec: Name, now: number): void => {
     const { payloadType } = CODECS[codec]
@@ -47,7 +46,7 @@ async function dipOf(from: Name, to: Name, hz: number, comesAt: number, isOther:
   }
   agree(from, 0)
   const open = async (codec: Name) =>
-    codec === 'PCMU' ? null : codec === 'opus' ? await OpusCodec.open() : packetCodec(codec)
+    codec === 'PCMU' ? null : codec === 'opus' ? await OpusCodec.open() : PACKET_CODECS[codec]()
   const coders = [await open(from), await open(to)]
   const sender = new RtpSender({ ssrc: 7, sequence: 300, timestamp: 77_777, maxPayload: 1000 })
   const heard: number[] = []
