@@ -288,7 +288,11 @@ async function usableServer(paths: string[]): Promise<string | null> {
   return null
 }
 
-const files = testFiles(process.argv.slice(2))
+const patterns = process.argv.slice(2).map(pattern => pattern.replace(/^(\.\/)?test\//, ''))
+for (const pattern of patterns.filter(one => testFiles([one]).length === 0)) {
+  fail(`${pattern}: no test file below test/ has this in its path`)
+}
+const files = testFiles(patterns)
 const bundles = await bundle([...files, ...FORKED, 'killable.ts', 'worker.ts', 'optimises-late.ts', 'store-image.ts'])
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)

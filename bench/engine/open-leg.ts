@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { LegMedia } from '../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../media/rooms/leg.ts'
 import { Room } from '../../media/rooms/room.ts'
 import type { PacketOut } from '../../media/rtp/packet-out.ts'
 
@@ -34,13 +35,10 @@ const mediaOf = (port: number, isEncrypted: boolean): LegMedia => ({
   webrtc: null,
 })
 
-/** Nothing is reported. */
-const HOOKS = { key: () => {}, oneWay: () => {}, earlyAudio: () => {}, timedOut: () => {} }
-
 /** Makes a leg as the engine does, answered at `now` [ms]. */
 export function openLeg(id: string, out: PacketOut, farPort: number, isEncrypted: boolean, now: number): RtpLeg {
   const random = (): number => randomBytes(4).readUInt32BE()
-  const leg = new RtpLeg(id, out, HOOKS, random, () => {})
+  const leg = new RtpLeg(id, out, NO_HOOKS, random, () => {})
   leg.connect(mediaOf(farPort, isEncrypted), now)
   return leg
 }

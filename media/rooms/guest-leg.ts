@@ -2,12 +2,9 @@ import { int16Array } from '../../codecs/arrays.ts'
 import { addTo, type Frame } from '../../codecs/audio.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import { SILENCE_DBOV } from '../../codecs/level.ts'
-import { LEG_SAMPLES, Leg, type LegHooks, NO_QUALITY, type Voice } from './leg.ts'
+import { LEG_SAMPLES, Leg, NO_HOOKS, NO_QUALITY, type Voice } from './leg.ts'
 import { LEVEL_SHIFT, LINK, RoomEnd } from './leg-link.ts'
 import type { Room, RoomTap } from './room.ts'
-
-/** Its own thread reports these events. */
-const NO_HOOKS: LegHooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
 
 /**
  * A leg of another engine thread, in a room of this one. Its packets, keys, prompts and own sinks stay with its

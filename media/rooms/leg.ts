@@ -35,6 +35,9 @@ export interface LegHooks {
   report?(leg: Leg, isSent: boolean, bytes: Uint8Array, host: string, port: number): void
 }
 
+/** Of a leg whose events nobody wants. */
+export const NO_HOOKS: LegHooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+
 /** State of a party's voice. */
 export interface Voice {
   readonly isSpeaking: boolean

@@ -7,7 +7,7 @@ import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing, RING_FRAMES } from '../../../media/legs/frame-ring.ts'
 import { LivePlayout } from '../../../media/legs/live-playout.ts'
 import { PageWay } from '../../../media/legs/page-way.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { suite } from '../../harness.ts'
 import { toneFrame } from '../engine/party.ts'
 
@@ -137,8 +137,7 @@ test('a page whose clock is faster, or that was stalled, is caught up with witho
   const facts = new SharedArrayBuffer(4 * FACTS.count)
   new Int32Array(facts)[FACTS.live] = 1
   const pipe = { codec: 'L16' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
+  const leg = new BrowserLeg('part_1', pipe, NO_HOOKS, () => {})
   let spoken = 0
   let sharpest = 0
   const heard = [0, 0]
@@ -185,8 +184,7 @@ test('packets of a page come in the slot of its room, over a way that is opened 
   const ring = new FrameRing()
   const facts = new SharedArrayBuffer(4 * FACTS.count)
   const pipe = { codec: 'L16' as const, fromPage: ring.memory, toPage: ring.memory, facts }
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
+  const leg = new BrowserLeg('part_1', pipe, NO_HOOKS, () => {})
   const followed: (number | null)[] = []
   const socket = {
     ...{ sendRtp: () => {}, sendRtcp: () => {}, close: () => {} },

@@ -3,7 +3,7 @@ import { PCMU } from '../../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../../codecs/goertzel.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import type { Room, RoomTap } from '../../../media/rooms/room.ts'
 import type { Sink, Track } from '../../../media/rooms/sink.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
@@ -136,13 +136,7 @@ export class Party {
       sendRtp: (bytes: Uint8Array, length: number) => this.#received.take(bytes, length),
       sendRtcp: () => {},
     }
-    this.leg = new RtpLeg(
-      id,
-      out,
-      { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} },
-      seeded(id.charCodeAt(id.length - 1)),
-      () => {},
-    )
+    this.leg = new RtpLeg(id, out, NO_HOOKS, seeded(id.charCodeAt(id.length - 1)), () => {})
     this.leg.connect(mediaOf(host), 0)
     this.#speaker = new Speaker((packet, now) => this.leg.rtp(packet, host, 4000, now))
   }

@@ -8,7 +8,7 @@ import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing } from '../../../media/legs/frame-ring.ts'
 import type { Request } from '../../../media/protocol.ts'
 import { Annex } from '../../../media/rooms/annex.ts'
-import type { Leg } from '../../../media/rooms/leg.ts'
+import { type Leg, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import type { Room } from '../../../media/rooms/room.ts'
 import type { Sink } from '../../../media/rooms/sink.ts'
 import { ntpMiddle, RTCP_BUFFER_BYTES, writeReport } from '../../../media/rtp/rtcp.ts'
@@ -239,9 +239,8 @@ test('the same of a page whose audio waits in its jitter delay, and of a caller 
     const [fromPage, toPage] = [new FrameRing(), new FrameRing()]
     const facts = new SharedArrayBuffer(4 * FACTS.count)
     new Int32Array(facts)[FACTS.live] = ahead === 0 ? 1 : 0
-    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
     const pipe = { codec: 'L16' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
-    const page = new BrowserLeg('b', pipe, hooks, () => {})
+    const page = new BrowserLeg('b', pipe, NO_HOOKS, () => {})
     const sink = new KeepingSink()
     page.sinks.push(sink)
     for (let frame = -ahead; frame < 0; frame++) fromPage.write(toneFrame(SECRET, frame + ahead))

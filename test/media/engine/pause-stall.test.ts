@@ -7,7 +7,7 @@ import { seeded } from '../../../bench/seeded.ts'
 import { dtmfTone } from '../../../codecs/tones.ts'
 import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing } from '../../../media/legs/frame-ring.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { type Press, Typist } from './typist.ts'
@@ -111,8 +111,7 @@ function heardOfPage(isLive: boolean, framesAt: (tick: number) => number): Int16
   const facts = new SharedArrayBuffer(4 * FACTS.count)
   new Int32Array(facts)[FACTS.live] = isLive ? 1 : 0
   const [fromPage, toPage] = rings.map(ring => ring.memory)
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const page = new BrowserLeg('b', { codec: 'L16', fromPage: fromPage!, toPage: toPage!, facts }, hooks, () => {})
+  const page = new BrowserLeg('b', { codec: 'L16', fromPage: fromPage!, toPage: toPage!, facts }, NO_HOOKS, () => {})
   const tone = dtmfTone('7', 500)
   const heard: number[] = []
   let sent = 0

@@ -3,6 +3,7 @@ import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { LegQuality } from '../../../media/legs/leg-quality.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { JitterBuffer } from '../../../media/rtp/jitter.ts'
 import { mosOf } from '../../../media/rtp/mos.ts'
 import { ReceptionStats } from '../../../media/rtp/reception-stats.ts'
@@ -27,10 +28,7 @@ function call(
 ) {
   const told: boolean[] = []
   const hooks = {
-    key: () => {},
-    oneWay: () => {},
-    timedOut: () => {},
-    earlyAudio: () => {},
+    ...NO_HOOKS,
     quality: (_leg: unknown, isPoor: boolean) => told.push(isPoor),
   }
   let state = 1
@@ -232,9 +230,8 @@ test('who becomes hard to understand is told of once, and so is the end of it', 
 })
 
 test('after a hold the delay of the called party is what its network asks for, at once and however long the hold was', () => {
-  const hooks = { key() {}, oneWay() {}, timedOut() {}, earlyAudio() {}, quality() {} }
   for (const heldMs of [160, 400, 5000]) {
-    const leg = new RtpLeg('part_1', NOWHERE as never, hooks, seeded(3), () => {})
+    const leg = new RtpLeg('part_1', NOWHERE as never, NO_HOOKS, seeded(3), () => {})
     const sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 0, maxPayload: 160 })
     let now = 0
     const goOn = (ms: number, speaks: boolean): void => {

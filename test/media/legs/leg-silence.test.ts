@@ -4,6 +4,7 @@ import { loudness } from '../../../bench/spectrum.ts'
 import { ComfortNoise } from '../../../codecs/comfort-noise.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { prompt } from '../../codecs/signals.ts'
@@ -90,8 +91,7 @@ async function heardOf(
   application: Application = Application.Voip,
 ): Promise<{ levels: number[]; comfort: boolean[]; isOver: boolean }> {
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new RtpLeg('leg_a', out, hooks, seeded(1), () => {})
+  const leg = new RtpLeg('leg_a', out, NO_HOOKS, seeded(1), () => {})
   const codec = await OpusCodec.open()
   leg.useOpus(codec)
   leg.connect({ ...mediaOf('10.0.0.1'), codec: 'opus', payloadType: 111, receivePayloadTypes: [111] }, 0)

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import type { Quality } from '../../../media/protocol.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { parseRtcp, RtcpCompound } from '../../../media/rtp/rtcp.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
@@ -138,8 +138,7 @@ test('RTCP tells of a restarted sender from its restart on: nothing lost, and th
     assert.ok(parseRtcp(bytes.subarray(0, length), compound))
     reports.push(compound)
   }
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
-  const leg = new RtpLeg('part_1', { sendRtp: () => {}, sendRtcp: keep }, hooks, seeded(5), () => {})
+  const leg = new RtpLeg('part_1', { sendRtp: () => {}, sendRtcp: keep }, NO_HOOKS, seeded(5), () => {})
   leg.connect(mediaOf('192.0.2.1'), 0)
   const sender = new RtpSender({ ssrc: 7, sequence: 30_000, timestamp: 4_000_000, maxPayload: LEG_SAMPLES })
   for (let tick = 0; tick < 1500; tick++) {

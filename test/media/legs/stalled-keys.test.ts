@@ -3,6 +3,7 @@ import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { type DtmfKey, dtmfTone } from '../../../codecs/tones.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf } from '../engine/party.ts'
@@ -68,12 +69,10 @@ function keysOf(call: Call): string {
   const random = seeded(seed)
   let keys = ''
   const hooks = {
+    ...NO_HOOKS,
     key: (_leg: unknown, key: DtmfKey) => {
       keys += key
     },
-    oneWay: () => {},
-    timedOut: () => {},
-    earlyAudio: () => {},
   }
   const leg = new RtpLeg('part_1', { sendRtp: () => {}, sendRtcp: () => {} } as never, hooks, seeded(1), () => {})
   leg.connect(mediaOf(HOST, { telephoneEvent: false }), 0)

@@ -5,6 +5,7 @@ import type { DtmfKey } from '../../../codecs/tones.ts'
 import { dtmfTone } from '../../../codecs/tones.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf, seeded } from '../engine/party.ts'
@@ -23,10 +24,8 @@ function legOf(options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf'] }) {
     sendRtcp: () => {},
   }
   const hooks = {
+    ...NO_HOOKS,
     key: (_leg: unknown, key: DtmfKey, source: string) => heard.push(`${source} ${key}`),
-    oneWay: () => {},
-    timedOut: () => {},
-    earlyAudio: () => {},
   }
   const leg = new RtpLeg('part_1', out as never, hooks, seeded(1), (key, ms) => infos.push(`${key} ${ms}`))
   leg.connect(mediaOf(HOST, options), 0)

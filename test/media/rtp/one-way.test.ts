@@ -3,7 +3,7 @@ import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing } from '../../../media/legs/frame-ring.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf } from '../engine/party.ts'
@@ -17,7 +17,7 @@ const COMFORT_NOISE = 13
 function scene() {
   let now = 0
   let told = 0
-  const hooks = { key: () => {}, oneWay: () => told++, timedOut: () => {}, earlyAudio: () => {} }
+  const hooks = { ...NO_HOOKS, oneWay: () => told++ }
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
   const leg = new RtpLeg(
     'part_1',
@@ -136,7 +136,7 @@ test('a page that says nothing for a minute is told of; one that has said a word
     const [fromPage, toPage] = [new FrameRing(), new FrameRing()]
     const facts = new SharedArrayBuffer(4 * FACTS.count)
     const pipe = { codec: 'PCMU' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
-    const hooks = { key: () => {}, oneWay: () => told++, timedOut: () => {}, earlyAudio: () => {} }
+    const hooks = { ...NO_HOOKS, oneWay: () => told++ }
     const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
     leg.muted = muted
     if (says) fromPage.write(new Int16Array(LEG_SAMPLES))

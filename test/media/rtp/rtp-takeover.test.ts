@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { Frame } from '../../../codecs/audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
 import type { Datagrams } from '../../../media/rtp/datagrams/datagrams.ts'
 import { nodeDatagrams } from '../../../media/rtp/datagrams/node-datagrams.ts'
@@ -69,7 +70,7 @@ async function sceneOver(datagrams: Datagrams, more: object) {
   assert.ok(socket)
   let now = 0
   let timedOut = 0
-  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => timedOut++, earlyAudio: () => {} }
+  const hooks = { ...NO_HOOKS, timedOut: () => timedOut++ }
   const leg = new RtpLeg(
     'part_1',
     socket,

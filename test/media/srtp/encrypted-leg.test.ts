@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, NO_HOOKS } from '../../../media/rooms/leg.ts'
 import { SrtpWire } from '../../../media/srtp/srtp-wire.ts'
 import { type CryptoSuite, newKey, type SrtpKeys } from '../../../sip/sdp/sdes.ts'
 import { Random } from '../../fuzz/random.ts'
@@ -35,13 +35,7 @@ function scene() {
     },
     sendRtcp: () => {},
   }
-  const leg = new RtpLeg(
-    'part_1',
-    out,
-    { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} },
-    seeded(1),
-    () => {},
-  )
+  const leg = new RtpLeg('part_1', out, NO_HOOKS, seeded(1), () => {})
   leg.connect(mediaOf(HOST, { srtp: keys }), 0)
   const speaker = new Speaker((packet, now) => {
     far.sendRtp(packet, packet.length, HOST, PORT)
