@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { type VerifyClientCallbackAsync, type WebSocket, WebSocketServer } from 'ws'
 import { reachedBy } from '../kernel/own-addresses.ts'
 import { credentialOf, type TlsCredential } from '../kernel/tls-files.ts'
 import { newUlid } from '../protocol/chance.ts'
@@ -82,6 +82,11 @@ export class BrowserServer {
   readonly #http: readonly { host: string; port: number; server: Server }[]
   readonly #tls: TlsServer[] = []
   readonly #ws = webSockets(MAX_MESSAGE_BYTES)
+  /** Judges handshakes, and goes on with none. */
+  readonly #handshakes = webSockets(MAX_MESSAGE_BYTES, (_info, _goOn) => {
+    this.#isHandshake = true
+  })
+  #isHandshake = false
   readonly #links = webSockets(MAX_LINK_MESSAGE_BYTES)
   readonly #pending = new Map<string, Pending>()
   readonly #connects = new RateLimits(CONNECTS)
@@ -93,9 +98,10 @@ export class BrowserServer {
     this.#options = options
     this.#newcomers = new Newcomers(MAX_NEWCOMERS, options.trustedProxies)
     // A handshake that RFC 6455 §4.2.1 does not allow; `ws` would answer it with a line of text.
-    this.#ws.on('wsClientError', ({ message }, socket) =>
-      answer(socket, 400, this.#error('request_malformed', `${message}.`), ['Sec-WebSocket-Version: 13, 8']),
-    )
+    this.#handshakes.on('wsClientError', ({ message }, socket) => {
+      this.counters.refused++
+      answer(socket, 400, this.#error('request_malformed', `${message}.`), ['Sec-WebSocket-Version: 13, 8'])
+    })
     const { hosts, port, tls } = options
     this.#http = [
       ...hosts.map(host => ({ host, port, server: this.#server() })),
@@ -208,7 +214,7 @@ export class BrowserServer {
     } else if (formatOf(request) === null)
       refuse(400, 'parameter_invalid', `format is ${FORMATS.join(' or ')}.`, 'format')
     else if (token === null) refuse(401, 'client_token_invalid', 'Add `?client_token=` to the address.')
-    else {
+    else if (this.#isWhole(request, socket, head)) {
       const timer = setTimeout(() => {
         if (this.#pending.delete(browserId)) refuse(503, 'media_unavailable', 'Nobody could judge the client token.')
       }, DECISION_MS)
@@ -216,6 +222,13 @@ export class BrowserServer {
       this.#count(network, browserId, socket)
       this.#options.connecting({ browserId, use, token, origin: request.headers.origin ?? null, host })
     }
+  }
+
+  /** Before control is asked, which uses the token up. False: it has been answered. */
+  #isWhole(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    this.#isHandshake = false
+    this.#handshakes.handleUpgrade(request, socket, head, () => {})
+    return this.#isHandshake
   }
 
   #isServed(path: string): boolean {
@@ -258,10 +271,7 @@ export class BrowserServer {
     })
   }
 
-  /**
-   * Completes the upgrade; `use` gets the WebSocket. False: nothing is waiting, or it was not a WebSocket and was refused; `use` is
-   * then never called.
-   */
+  /** Completes the upgrade; `use` gets the WebSocket. False: nothing is waiting any more; `use` is then never called. */
   admit(
     browserId: string,
     use: (ws: WebSocket, socket: Socket, format: PageFormat, at: { host: string; local?: string }) => void,
@@ -309,8 +319,11 @@ export class BrowserServer {
   }
 }
 
-const webSockets = (maxPayload: number): WebSocketServer =>
-  new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false, clientTracking: false })
+const webSockets = (maxPayload: number, verifyClient?: VerifyClientCallbackAsync): WebSocketServer =>
+  new WebSocketServer({
+    ...{ noServer: true, maxPayload, perMessageDeflate: false, clientTracking: false },
+    ...(verifyClient && { verifyClient }),
+  })
 
 const UNKNOWN = 404
 const NOT_FOUND = [404, 'resource_missing'] as const

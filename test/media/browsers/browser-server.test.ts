@@ -88,6 +88,28 @@ test('every error answers in the form of all: what is not HTTP, no upgrade, an u
   server.close()
 })
 
+test('a handshake that is none does not come to control, which would use up its token', async () => {
+  const asked: string[] = []
+  const server = await serverWith((at, id) => {
+    asked.push(id)
+    at.admit(id, () => {})
+  })
+  for (const wrong of ['Sec-WebSocket-Key: short', 'Sec-WebSocket-Version: 12', 'Sec-WebSocket-Protocol: a,,b']) {
+    const [name = ''] = wrong.split(':')
+    const right = `Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\n`.split('\r\n')
+    const fields = [wrong, ...right.filter(field => !field.startsWith(name))].join('\r\n')
+    const socket = connect({ host: '127.0.0.1', port: server.port })
+    socket.write(`GET /v1/web_calls?client_token=t HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\n${fields}\r\n\r\n`)
+    assert.is(await statusOf(socket), '400', wrong)
+    socket.destroy()
+  }
+  assert.equal([asked, server.counters.refused], [[], 3])
+  const right = await knock(server, '/v1/web_calls?client_token=t', KEY)
+  assert.equal([await statusOf(right), asked.length], ['101', 1])
+  right.destroy()
+  server.close()
+})
+
 test('while the engine threads are full, only pages that call are refused: a softphone that connects is no call yet; while media drains, both are', async () => {
   let inSlotsMs = 0
   const lateness = { clocks: () => ({ slots: 0, late: 0, inSlotsMs: [inSlotsMs] }), legs: () => 1000 }
@@ -130,19 +152,6 @@ test('a format that there is not is refused, and its token is not used', async (
   const { error } = JSON.parse(body)
   assert.equal([error.code, error.param, asked], ['parameter_invalid', 'format', []])
   page.destroy()
-  server.close()
-})
-
-test('what is no WebSocket is not admitted, though its token is right: nothing would ever end its leg', async () => {
-  const seen: { opened: number; admitted: boolean[] } = { opened: 0, admitted: [] }
-  const server = await serverWith((at, id) => seen.admitted.push(at.admit(id, () => seen.opened++)))
-  const bad = await knock(server, '/v1/web_calls?client_token=t', 'short')
-  assert.is(await statusOf(bad), '400')
-  const good = await knock(server, '/v1/web_calls?client_token=t', KEY)
-  assert.is(await statusOf(good), '101')
-  assert.equal(seen, { opened: 1, admitted: [false, true] })
-  bad.destroy()
-  good.destroy()
   server.close()
 })
 
