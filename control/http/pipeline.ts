@@ -13,7 +13,7 @@ import { type ErrorCode, invalid, isProblem, type Problem } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { RememberedAnswers, type Slot } from './remembered.ts'
 import { isRaw, type Route, type Spooled } from './route.ts'
-import { contentProblem } from './wire/content.ts'
+import { contentProblem, queryProblem } from './wire/content.ts'
 import { knownKeysOf } from './wire/known-keys.ts'
 import { readMultipart, unspool, uploadBodyLimit } from './wire/multipart.ts'
 import { takesIdempotencyKey } from './wire/openapi.ts'
@@ -163,7 +163,8 @@ function enter(parts: PipelineParts, operation: Operation, request: FastifyReque
   const { route } = operation
   const entered = (): Later => {
     if (route.method !== 'GET') request.body ??= {}
-    const refused = contentProblem(request.params) ?? contentProblem(request.query) ?? contentProblem(request.body)
+    const { params, query, body } = request
+    const refused = queryProblem(request.url) ?? contentProblem(params) ?? contentProblem(query) ?? contentProblem(body)
     if (refused !== null) return sendProblem(request, reply, refused)
     const key = request.context?.idempotencyKey ?? null
     if (key === null || !takesIdempotencyKey(route)) return readOlder(operation, request, reply)

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Problem } from '../errors.ts'
 import { invalidAt } from './validation.ts'
 
@@ -5,6 +6,17 @@ import { invalidAt } from './validation.ts'
 const MAX_DEPTH = 64
 /** With the flag `u` a complete pair is one character, which does not match. */
 const HALF_PAIR = /\p{Surrogate}/u
+
+/** Percent-encoded bytes that are not ASCII. */
+const ENCODED = /(?:%[89a-f][\da-f])+/gi
+
+/** What is wrong with a request's query string: what is not UTF-8 would be read as other characters, which find nothing. */
+export function queryProblem(url: string): Problem | null {
+  const encoded = (text: string): string[] => text.match(ENCODED) ?? []
+  const isText = (run: string): boolean => isUtf8(Buffer.from(run.replaceAll('%', ''), 'hex'))
+  const wrong = url.split(/[?&]/).find(part => !encoded(part).every(isText))
+  return wrong === undefined ? null : invalidAt([...new URLSearchParams(wrong).keys()].join(), 'is not UTF-8')
+}
 
 /**
  * Why a request's parameters cannot be stored and returned unchanged, or null: PostgreSQL's text cannot hold NUL, and UTF-8

@@ -350,6 +350,17 @@ test('a body that is not UTF-8 answers 400 invalid_json, and is not stored as ot
   assert.equal([answer.status, answer.body.error.code], [400, 'invalid_json'])
 })
 
+test('a query string that is not UTF-8 answers 400 and names the parameter: read as other characters it would find nothing', async () => {
+  const asked = async (query: string) => {
+    const { status, body } = await ask(app, `GET /v1/things/a?${query}`, { key: live })
+    return [status, body.error?.param, body.error?.message]
+  }
+  assert.equal(await asked('limit=1&starting_after=%e4'), [400, 'starting_after', 'starting_after is not UTF-8.'])
+  assert.equal(await asked('metadata%5Ba%5D=%C3%A9%c3'), [400, 'metadata[a]', 'metadata[a] is not UTF-8.'])
+  assert.is((await asked('%ff=1'))[0], 400)
+  assert.equal(await asked('name=%C3%A9%EF%BF%BD'), [400, 'name', 'Unknown parameter: name.'], 'it is text')
+})
+
 test('a body of unknown type, or a compressed one, is told how it is to be sent', async () => {
   const said = async (headers: Record<string, string>) => {
     const { status, body } = await ask(app, 'POST /v1/things', {
