@@ -404,8 +404,8 @@ async function drain(): Promise<void> {
   farEnds.close()
   const limit = performance.now() + config.drainSeconds * 1000
   while (legCount() > 0 && !isHurried && performance.now() < limit) await sleep(50)
-  switchboard.hangupAll('media_failed')
-  browsers.hangupAll('media_failed')
+  switchboard.hangupAll('shutdown')
+  browsers.hangupAll('shutdown')
   browsers.closeAll()
   const farewell = performance.now() + FAREWELL_MS
   while (legCount() + sip.sessionCount + sip.watchCount > 0 && performance.now() < farewell) await sleep(20)

@@ -93,6 +93,9 @@ async function isConcern(trx: Trx, tenant: Tenant, callId: string): Promise<bool
   return Boolean(row?.found)
 }
 
+/** Why a caller who has not hung up waits no more. */
+const OURS: ReadonlySet<LegEnd['reason']> = new Set(['media_failed', 'node_lost', 'shutdown', 'internal_error'])
+
 /** Returns whether the call was one of the call centre's: then an agent may be free now. */
 export async function callEnded(
   deps: CallCentreParts,
@@ -104,7 +107,7 @@ export async function callEnded(
   const tenant = tenantOf(leg)
   const callId = leg.call_id
   if (!(await isConcern(trx, tenant, callId))) return false
-  await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
+  await leaveQueue(trx, tenant, callId, { outcome: OURS.has(reason) ? 'failed' : 'abandoned', at })
   await transferLost(trx, tenant, callId, at)
   // A CANCEL with `Reason: SIP;cause=200` (RFC 3326) means that the call also rang elsewhere and was answered there.
   const isTaken = leg.unanswered !== null && cause?.sip === 200

@@ -49,6 +49,8 @@ export const endedReason = oneOf(
   'media_failed',
   // Its node has died, or was cut off, and others have ended it.
   'node_lost',
+  // Its node was stopped, and the time to finish was over.
+  'shutdown',
   // The database could not be written when the call came.
   'store_unavailable',
   'internal_error',

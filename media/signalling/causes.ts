@@ -29,6 +29,7 @@ const OF_REASON: Record<EndedReason, number> = {
   trunk_error: 41,
   media_failed: 41,
   node_lost: 41,
+  shutdown: 41,
   store_unavailable: 41,
   internal_error: 41,
 }

@@ -241,6 +241,7 @@ const STATUS_OF: Partial<Record<EndedReason, number>> = {
   codec_mismatch: 488,
   capacity: 503,
   store_unavailable: 503,
+  shutdown: 503,
   internal_error: 500,
   media_failed: 500,
   trunk_error: 500,

@@ -24,6 +24,7 @@ const CUT_SHORT: readonly EndedReason[] = [
   'session_expired',
   'trunk_error',
   'media_failed',
+  'shutdown',
   'internal_error',
 ]
 

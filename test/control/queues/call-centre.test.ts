@@ -754,6 +754,8 @@ test('another media process: the waiting and the talking are over, and agents ar
   assert.equal([await world.status(ann), await world.status(bob)], ['available', 'available'])
   assert.equal(await world.store.db.selectFrom('rings').selectAll().execute(), [])
   assert.equal(await world.store.db.selectFrom('queue_calls').selectAll().execute(), [])
+  const visits = await world.store.db.selectFrom('queue_visits').select('outcome').orderBy('call_id').execute()
+  assert.equal(visits, [{ outcome: 'answered' }, { outcome: 'failed' }], 'who is cut off has not hung up')
   await world.close()
 })
 

@@ -146,6 +146,7 @@ test(
     assert.ok(performance.now() - begun > 2800, 'not before the limit')
     assertGapless(call.packets.slice(mark), 'while it drains')
     assert.is(await stopped, 0)
+    assert.match(product.output.slice(said), /"reason":"shutdown","msg":"call ended"/, 'and its call says why')
     assert.not.match(product.output.slice(said), /"level":[456]0/, 'what is in order is not warned of')
   },
   SLOW,

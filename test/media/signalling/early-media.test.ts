@@ -74,6 +74,7 @@ for (const [reason, status] of [
   ['rejected', 603],
   ['api_hangup', 480],
   ['capacity', 503],
+  ['shutdown', 503],
 ] as const) {
   test(`a ringing call that ends as ${reason} is refused with ${status}`, async () => {
     const legId = await incoming()
