@@ -23,10 +23,17 @@ class CausalDriver extends SqliteDriver {
   }
 }
 
+/** Kysely would run each statement of a migration by itself, so that one that is stopped half way could never be run again. */
+class MigratingAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
 const dialectOn = (database: Statements, node: string, steadyMs: SteadyClock): Dialect => ({
   createDriver: () => new CausalDriver({ database }),
   createQueryCompiler: () => new CompiledOnce(),
-  createAdapter: () => withShortcut(ofNode(new SqliteAdapter(), node, steadyMs), database),
+  createAdapter: () => withShortcut(ofNode(new MigratingAdapter(), node, steadyMs), database),
   createIntrospector: db => new SqliteIntrospector(db),
 })
 

@@ -142,7 +142,7 @@ const statementsOn = (target: string | Buffer | Statements): Statements =>
 
 const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
-/** Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
+/** All or nothing. Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
 async function migrate(db: Kysely<Database>, mayBeNewer: boolean): Promise<void> {
   if (await isUpToDate(db, mayBeNewer)) return
   // A version may bring a migration that was written before others which this database has already.

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import BetterSqlite3 from 'better-sqlite3'
 import { sql } from 'kysely'
 import pg from 'pg'
 import * as assert from 'uvu/assert'
@@ -83,6 +84,23 @@ async function reopened(change: (db: Store['db']) => Promise<unknown>): Promise<
   await remove()
   return opened
 }
+
+test('what stops a migration half way, such as a full disk or a kill, leaves the database as it was: the next start does it whole', async () => {
+  const { target, remove } = await makeDatabase({ blank: true })
+  const statements = testEngine === 'sqlite' ? new BetterSqlite3(target) : new pg.Client(target)
+  const run = async (text: string) =>
+    statements instanceof BetterSqlite3 ? statements.exec(text) : statements.query(text)
+  if (!(statements instanceof BetterSqlite3)) await statements.connect()
+  // The last of the tables of a migration that makes several.
+  await run('create table kb_passages (id text)')
+  const error = await openStore(target).catch((thrown: Error) => thrown)
+  assert.match(String(error), /kb_passages.* already exists/)
+  await run('drop table kb_passages')
+  await (await openStore(target)).close()
+  if (statements instanceof BetterSqlite3) statements.close()
+  else await statements.end()
+  await remove()
+})
 
 test('a database of an older version takes a migration that was written before others which it has already', async () => {
   const store = await reopened(async db => {
