@@ -335,11 +335,17 @@ export class AgentCore {
     return `SIP/2.0/${to.transport.toUpperCase()} ${bracketed(host)}:${port};rport;branch=${branch}`
   }
 
-  contact(to: Peer, user: string): string {
+  /** Our address for a far end. `isSips`: of a call for `sips:`, whose far end may refuse any other; `transport=tls` does not go with it (RFC 5630 §3.1.3). */
+  contact(to: Peer, user: string, isSips = false): string {
     const { host, port } = this.options.local(to)
     const { transport } = to
     const at = user === '' ? '' : `${user}@`
-    return `<sip:${at}${bracketed(host)}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}>`
+    const isImplied = isSips || transport === 'udp'
+    return `<${isSips ? 'sips' : 'sip'}:${at}${bracketed(host)}:${port}${isImplied ? '' : `;transport=${transport}`}>`
+  }
+
+  contactIn({ peer, isSips }: Pick<Dialog, 'peer' | 'isSips'>, user: string): string {
+    return this.contact(peer, user, isSips)
   }
 
   /** A number from 0 to below 1, from the owner's randomness. */

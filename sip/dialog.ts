@@ -25,10 +25,17 @@ export interface Dialog {
   readonly behindNat: boolean
   /** It was begun for a `sips:` address, over TLS (RFC 3261 §12.1), so its requests use TLS only. */
   readonly isSecure: boolean
+  /** Our Contact in it is `sips:`. */
+  readonly isSips: boolean
 }
 
-/** Whether a Request-URI is `sips:`. */
 const isSips = (uri: ByteString): boolean => /^sips:/i.test(uri)
+
+/** Whether the Contact of our INVITE has to be `sips:` (RFC 3261 §8.1.1.8). Without TLS nobody could reach us there. */
+export const asksForSips = (uri: ByteString, route: readonly ByteString[], { transport }: Peer): boolean =>
+  transport === 'tls' && (isSips(uri) || (route[0] !== undefined && isSips(uriOf(route[0]))))
+
+const uriOf = (value: ByteString): ByteString => parseNameAddr(value)?.uri ?? ''
 
 const PRIVATE = /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)[\d.]+$/
 
@@ -59,6 +66,8 @@ function isCallable(uri: ByteString): boolean {
 export function dialogOfRequest(request: SipRequest, localTag: string, peer: Peer): Dialog | null {
   const remoteTarget = contactUri(request.headers)
   if (remoteTarget === null) return null
+  const routeSet = request.headers.list('record-route')
+  const nextHop = routeSet[0] ?? `<${remoteTarget}>`
   return {
     callId: request.callId,
     local: `${request.headers.get('to')!};tag=${localTag}`,
@@ -68,10 +77,11 @@ export function dialogOfRequest(request: SipRequest, localTag: string, peer: Pee
     localSeq: 0,
     remoteSeq: request.cseq.number,
     remoteTarget,
-    routeSet: request.headers.list('record-route'),
+    routeSet,
     peer,
     behindNat: isBehindNat(request, remoteTarget, peer),
     isSecure: peer.transport === 'tls' && isSips(request.uri),
+    isSips: asksForSips(request.uri, [nextHop], peer),
   }
 }
 
@@ -101,6 +111,7 @@ export function dialogOfResponse(
     peer,
     behindNat: isAnswerBehindNat(invite, response, peer),
     isSecure: isSips(invite.uri),
+    isSips: asksForSips(invite.uri, invite.route, to),
   }
 }
 

@@ -101,7 +101,7 @@ export function sendProvisional(
   const transaction = session.incoming
   if (transaction === null || status <= 100 || status > 199) return
   const { request } = transaction
-  const contact = core.contact(session.dialog!.peer, session.user)
+  const contact = core.contactIn(session.dialog!, session.user)
   const early = earlyMediaFields(request.headers, body !== null)
   const headers: HeaderFields = [...recordRoute(request), ['Contact', contact], ['Allow', ALLOW], ...early]
   const isAcknowledged = isReliable(request, policy, body)

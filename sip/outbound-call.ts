@@ -11,7 +11,7 @@ import {
 import type { HeaderFields, InviteRequest, Peer } from './agent-types.ts'
 import { credentialsFor } from './auth/credentials.ts'
 import { destinationOfUri } from './destination.ts'
-import { type Dialog, dialogOfResponse, type EarlyDialog, refreshTarget } from './dialog.ts'
+import { asksForSips, type Dialog, dialogOfResponse, type EarlyDialog, refreshTarget } from './dialog.ts'
 import { agreedBy, confirm, takeProvisional } from './early-dialog.ts'
 import { ended, finish, sayBye, TIMER_EXPIRED } from './ending.ts'
 import { readRedirects } from './identity/redirects.ts'
@@ -99,18 +99,19 @@ function attempt(
   const hop = request.target ?? destinationOfUri(request.to)!
   const target = request.publicOnly === true ? { ...hop, publicOnly: true } : hop
   const display = request.displayName === undefined ? '' : `${quote(safeValue(request.displayName))} `
+  const route = (request.route ?? []).map(safeValue)
   const make = (to: Peer, branch: string): OutgoingRequest => ({
     method: 'INVITE',
     uri: wireUri(request.to),
     via: core.via(to, branch),
-    route: (request.route ?? []).map(safeValue),
+    route,
     from: `${display}<${wireUri(request.from)}>;tag=${session.localTag}`,
     to: `<${wireUri(request.to)}>`,
     callId: session.callId,
     cseq,
     ...(request.maxForwards === undefined ? {} : { maxForwards: request.maxForwards }),
     headers: [
-      ['Contact', core.contact(to, session.user)],
+      ['Contact', core.contact(to, session.user, asksForSips(request.to, route, to))],
       ['Allow', ALLOW],
       ['Supported', request.withoutReliable === true ? SUPPORTED.replace(', 100rel', '') : SUPPORTED],
       ...(sessionExpiresS === undefined ? [] : askSessionTimer(sessionExpiresS, session.minSeS, null)),

@@ -193,7 +193,7 @@ function limitAnswer(core: AgentCore, session: Session, own: OwnReinvite, now: n
 }
 
 function reinviteHeaders(core: AgentCore, session: Session): HeaderFields {
-  const contact = core.contact(session.dialog!.peer, session.user)
+  const contact = core.contactIn(session.dialog!, session.user)
   const { timer, minSeS } = session
   const ask = timer === null ? [] : askSessionTimer(timer.intervalS, minSeS, timer.weRefresh ? 'uac' : 'uas')
   return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...ask]

@@ -116,11 +116,11 @@ function agree(
 export function successHeaders(
   core: AgentCore,
   { user }: Pick<Session, 'user'>,
-  { peer }: Pick<Dialog, 'peer'>,
+  dialog: Pick<Dialog, 'peer' | 'isSips'>,
   timer: TimerAnswer,
 ): HeaderFields {
   const agreed = timer.kind === 'agreed' ? timer.headers : []
-  const contact = core.contact(peer, user)
+  const contact = core.contactIn(dialog, user)
   return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...agreed]
 }
 

@@ -122,7 +122,7 @@ export class Subscriptions implements SubscriptionBook {
     const recordRoute = transaction.request.headers.all('record-route').map(value => ['Record-Route', value] as const)
     const headers: HeaderFields = [
       ...recordRoute,
-      ['Contact', this.#core.contact(dialog.peer, '')],
+      ['Contact', this.#core.contactIn(dialog, '')],
       ['Expires', String(expiresS)],
     ]
     this.#core.respond(transaction, { status: 200, toTag: dialog.localTag, headers }, now)
@@ -182,7 +182,7 @@ export class Subscriptions implements SubscriptionBook {
     const headers: HeaderFields = [
       ['Event', event],
       ['Subscription-State', isLast ? `terminated;reason=${reason}` : `active;expires=${leftS}`],
-      ['Contact', this.#core.contact(dialog.peer, '')],
+      ['Contact', this.#core.contactIn(dialog, '')],
     ]
     const body = state === null ? null : bodyOfState(state, one.entity, one.version++)
     const user = {

@@ -37,7 +37,7 @@ export function sendRefer(core: AgentCore, session: Session, request: ReferReque
   const headers: HeaderFields = [
     ['Refer-To', formatReferTo(safeValue(request.to), asked)],
     ...(request.referredBy === null ? [] : [['Referred-By', `<${safeValue(request.referredBy)}>`] as const]),
-    ['Contact', core.contact(dialog.peer, session.user)],
+    ['Contact', core.contactIn(dialog, session.user)],
   ]
   const user = {
     response: (response: SipResponse, at: number): void => {

@@ -85,7 +85,7 @@ export function answerRefer(core: AgentCore, refer: PeerRefer, status: number, n
   if (transaction === null) return
   refer.transaction = null
   const isAccepted = status < 300
-  const contact: HeaderFields = [['Contact', core.contact(dialog.peer, session.user)]]
+  const contact: HeaderFields = [['Contact', core.contactIn(dialog, session.user)]]
   const headers: HeaderFields = isSilent ? [...contact, ['Refer-Sub', 'false']] : contact
   const answer = isAccepted ? { status: isSilent ? 200 : 202, headers } : { status }
   core.respond(transaction, { ...answer, toTag: dialog.localTag }, now)
@@ -136,7 +136,7 @@ function notifyHeaders(core: AgentCore, refer: PeerRefer, status: number, now: n
   return [
     ['Event', refer.eventId === null ? 'refer' : `refer;id=${refer.eventId}`],
     ['Subscription-State', state],
-    ['Contact', core.contact(refer.dialog.peer, refer.session.user)],
+    ['Contact', core.contactIn(refer.dialog, refer.session.user)],
   ]
 }
 

@@ -191,6 +191,23 @@ test('a `sips:` Contact of a call that never was secure is reached as the call c
   }
 })
 
+test('whoever calls us by `sips:` gets a `sips:` Contact over TLS (RFC 3261 §12.1.1): the Request-URI says so, or the Record-Route or Contact that leads back', () => {
+  const answered = (transport: 'tls' | 'tcp', uri: string, contact: string, extra: string[] = []): string => {
+    const bob = party()
+    const invite = Buffer.from(raw('INVITE', { uri, extra })).toString()
+    feed(bob, Buffer.from(invite.replace('<sip:phone@10.', `<${contact}:phone@10.`)), { ...PHONE, transport })
+    bob.do(bob.agent.accept(bob.event('incoming').sessionId, body('answer'), 0))
+    return /^Contact: (\S+)/m.exec(bob.sent.at(-1)!.text)![1]!
+  }
+  assert.match(answered('tls', 'sips:bob@192.0.2.2', 'sips'), /^<sips:bob@[\d.:]+>$/)
+  assert.match(answered('tls', 'sips:bob@192.0.2.2', 'sip'), /^<sips:/)
+  assert.match(answered('tls', 'sip:bob@192.0.2.2', 'sips'), /^<sips:/)
+  assert.match(answered('tls', 'sip:bob@192.0.2.2', 'sip', ['Record-Route: <sips:10.0.0.9;lr>']), /^<sips:/)
+  const edge = ['Record-Route: <sip:10.0.0.9;transport=tls;lr>']
+  assert.match(answered('tls', 'sip:bob@192.0.2.2', 'sips', edge), /^<sip:.*;transport=tls>$/)
+  assert.match(answered('tcp', 'sips:bob@192.0.2.2', 'sips'), /^<sip:.*;transport=tcp>$/, 'nobody could reach it there')
+})
+
 test('what the general rules refuse is refused with the status they name', () => {
   const cases: [string, Parts, number, string?][] = [
     ['REGISTER', {}, 405, 'Allow: INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'],

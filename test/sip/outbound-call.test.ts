@@ -6,6 +6,7 @@ import { body, message, Party, Pipe, textOf } from './pipe.ts'
 const test = suite('sip/outbound-call')
 const CALL: InviteRequest = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
 const PROXY = { transport: 'udp', host: '192.0.2.50', port: 5060 } as const
+const TLS_PROXY = { transport: 'tls', host: '192.0.2.50', port: 5061 } as const
 
 function dial(
   request: Partial<InviteRequest> = {},
@@ -52,6 +53,19 @@ test('the INVITE goes to the host of its URI, or to the target that was given', 
     port: 5061,
   })
   assert.equal(dial({ target: PROXY }).alice.sent[0]!.to, PROXY)
+})
+
+test('the Contact of an INVITE for `sips:`, or by way of a `sips:` Route, is `sips:` (RFC 3261 §8.1.1.8), and remains so in the call', () => {
+  for (const asked of [{ to: 'sips:bob@192.0.2.2' }, { target: TLS_PROXY, route: ['<sips:192.0.2.2;lr>'] }]) {
+    const { alice, sessionId } = dial(asked)
+    const contact = /^Contact: <sips:alice@192\.0\.2\.1:5060>\r$/m
+    assert.match(alice.sentLike('INVITE')[0]!.text, contact)
+    answer(alice, 200, 'a', ['Contact: <sips:bob@192.0.2.2>'], 'v=0', 'INVITE', TLS_PROXY)
+    alice.do(alice.agent.reinvite(sessionId, body('offer'), 0))
+    assert.match(alice.sentLike('INVITE').at(-1)!.text, contact)
+  }
+  const plain = dial({ to: 'sip:bob@192.0.2.2;transport=tls' }).alice.sent[0]!
+  assert.match(plain.text, /^Contact: <sip:alice@192\.0\.2\.1:5060;transport=tls>\r$/m)
 })
 
 test('the INVITE asks for rport and carries what RFC 3261 §8.1.1 demands', () => {
