@@ -12,7 +12,8 @@ export interface Reason {
 /** Maximum number of values read, and maximum length of a stored text [characters]. */
 const MAX_REASONS = 5
 const MAX_TEXT = 120
-const HIGHEST = { 'Q.850': 127, SIP: 699 } as const
+/** Neither has a 0, which Asterisk sends for a call that has ended without any cause. */
+const LIMITS = { 'Q.850': [1, 127], SIP: [100, 699] } as const
 
 /** The Reason headers of a message; unknown protocols are skipped. */
 export function parseReasons(headers: Headers): Reason[] {
@@ -28,7 +29,9 @@ function parseReason(value: string): Reason | null {
   const name = value.slice(0, semi).trim().toUpperCase()
   const params = value.slice(semi)
   const cause = paramValue(params, 'cause') ?? ''
-  if ((name !== 'Q.850' && name !== 'SIP') || !/^[0-9]{1,3}$/.test(cause) || Number(cause) > HIGHEST[name]) return null
+  if ((name !== 'Q.850' && name !== 'SIP') || !/^[0-9]{1,3}$/.test(cause)) return null
+  const [lowest, highest] = LIMITS[name]
+  if (Number(cause) < lowest || Number(cause) > highest) return null
   const text = paramValue(params, 'text')
   return { protocol: name, cause: Number(cause), text: text === null ? null : printable(unquote(text)) }
 }

@@ -34,12 +34,13 @@ const PAYING = {
 const UNAVAILABLE: Reason = { protocol: 'SIP', cause: 503, text: 'Service Unavailable' }
 
 test(
-  'what the BYE of a payment line says (RFC 3326) decides: no reason, normal clearing, "normal, unspecified" and "interworking" are paid, anything else has failed',
+  'what the BYE of a payment line says (RFC 3326) decides: no reason (also as cause 0, which Asterisk sends for that), normal clearing, "normal, unspecified" and "interworking" are paid, anything else has failed',
   async () => {
     const { phone, line, flowId } = await shopWith(product, PAYING)
     const outcomes: [string, string][] = []
     for (const [name, reasons] of [
       ['none', []],
+      ['0', [q850(0)]],
       ['16', [q850(16)]],
       ['31', [q850(31)]],
       ['127', [q850(127)]],
@@ -62,6 +63,7 @@ test(
     }
     assert.equal(outcomes, [
       ['none', 'paid'],
+      ['0', 'paid'],
       ['16', 'paid'],
       ['31', 'paid'],
       ['127', 'paid'],

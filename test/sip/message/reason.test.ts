@@ -34,7 +34,18 @@ test('a Reason has a protocol, a cause and a text; there may be several, in one 
 })
 
 test('what is no Reason that we know is left out, and a text is what can be shown, of a length that can be kept', () => {
-  assert.equal(reasonsOf('Q.850', 'Q.850;text="no cause"', 'Q.850;cause=128', 'X;cause=1', 'SIP;cause=-1'), [])
+  assert.equal(
+    reasonsOf(
+      'Q.850',
+      'Q.850;text="no cause"',
+      'Q.850;cause=128',
+      'Q.850;cause=0',
+      'SIP;cause=0',
+      'X;cause=1',
+      'SIP;cause=-1',
+    ),
+    [],
+  )
   const [{ text } = { text: '' }] = reasonsOf(`Q.850;cause=16;text="${'é'.repeat(500)}"`)
   assert.is(text, 'é'.repeat(120))
   assert.is(reasonsOf('Q.850;cause=16;text="a\u0007b"')[0]?.text, 'ab')
