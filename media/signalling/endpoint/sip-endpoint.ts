@@ -487,14 +487,19 @@ export class SipEndpoint {
       return
     }
     const isMessage = bytes !== PING
-    if (isMessage) this.#options.onMessage?.(bytes, true, to, this.#localOf(to))
+    if (isMessage)
+      this.#options.onMessage?.(bytes, true, { ...to, ...this.#streams(to)?.farEndOf(to) }, this.#localOf(to))
     if (this.#drachtio !== null && !isWebSocket(to)) {
       // Anything that is no message, such as a keep-alive, is left to the server.
       if (isMessage) this.#drachtio.send(bytes, to)
-    } else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
-    else if (to.transport === 'tls') this.#tls.send(bytes, to)
-    else if (isWebSocket(to)) this.#webSockets.send(bytes, to)
-    else this.#sendUdp(bytes, to)
+    } else if (isWebSocket(to)) this.#webSockets.send(bytes, to)
+    else if (to.transport === 'udp') this.#sendUdp(bytes, to)
+    else this.#streams(to)!.send(bytes, to)
+  }
+
+  /** The connections that may lead there; null: none of TCP or TLS. */
+  #streams({ transport }: Peer): SipStreams | null {
+    return transport === 'tcp' ? this.#tcp : transport === 'tls' ? this.#tls : null
   }
 
   /**
@@ -509,13 +514,13 @@ export class SipEndpoint {
 
   #connectionTo(to: Peer): string | null {
     if (isWebSocket(to)) return this.#webSockets.connectionTo(to)
-    return to.transport === 'udp' ? null : (to.transport === 'tls' ? this.#tls : this.#tcp).connectionTo(to)
+    return this.#streams(to)?.connectionTo(to) ?? null
   }
 
   #isClosed(to: Peer): boolean {
     if (to.connectionId === undefined || (this.#drachtio !== null && !isWebSocket(to))) return false
     if (isWebSocket(to)) return !this.#webSockets.isOpen(to)
-    return !(to.transport === 'tls' ? this.#tls : this.#tcp).isOpen(to.connectionId)
+    return this.#streams(to)?.isOpen(to.connectionId) !== true
   }
 
   #sendUdp(bytes: Uint8Array, to: Peer): void {

@@ -140,12 +140,22 @@ export class SipStreams {
     return this.#connections.has(connectionId)
   }
 
-  send(bytes: Uint8Array, to: Peer): void {
-    const open =
+  /** The other end of the open connection by which something goes there: a Via or Contact names another port. Null: one has to be opened. */
+  farEndOf(to: Peer): { host: string; port: number } | null {
+    const { remoteAddress: host, remotePort: port } = this.#openTo(to)?.socket ?? {}
+    return host === undefined || port === undefined ? null : { host, port }
+  }
+
+  #openTo(to: Peer): Connection | undefined {
+    return (
       (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??
       this.#connections.get(dialled(to)) ??
       this.#byFarEnd.get(`${to.host}:${to.port}`)
-    const connection = open ?? this.#dial(to)
+    )
+  }
+
+  send(bytes: Uint8Array, to: Peer): void {
+    const connection = this.#openTo(to) ?? this.#dial(to)
     if (bytes === PING) this.#ping(connection)
     else if (this.#mustBeAnswered(bytes, connection)) this.#expectAnswer(connection)
     this.#write(connection.socket, bytes)

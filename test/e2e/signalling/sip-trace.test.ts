@@ -61,6 +61,8 @@ for (const transport of ['udp', 'tcp'] as const) {
       assert.is(running[0]!.transport, transport)
       assert.is(running[0]!.local.port, product.sip.port)
       assert.match(running[0]!.body!, /^v=0\r\n/)
+      const others = running.filter(({ remote }) => remote.port !== running[0]!.remote.port)
+      assert.equal(others, [], 'answers go where they are shown to go: back over the connection')
       await call.hangup()
       await product.until('the BYE and its answer are there', async () =>
         (await messagesOf(id)).length >= running.length + 2 ? true : null,
