@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { EndedReason, MediaSnapshot } from '../../media/protocol.ts'
+import { atMost, type EndedReason, type MediaSnapshot } from '../../media/protocol.ts'
 import type { Led } from '../assistants/actions/reach.ts'
 import type { CallCentrePort } from '../calls/conductor/call-centre-port.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
@@ -56,7 +56,7 @@ export class CallCentre implements CallCentrePort {
   #conducting: Conducting | null = null
   readonly steps: Senders<'queue'>
   readonly #outage: StoreOutage
-  readonly #apart = new LRUCache<string, true>({ max: MAX_APART })
+  readonly #apart = new LRUCache<string, true>(atMost(MAX_APART))
   /** Calls that are being ended for faults. */
   readonly #ending = new Set<Promise<void>>()
   readonly faults: CallFaults

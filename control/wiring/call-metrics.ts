@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Quality } from '../../media/protocol.ts'
+import { atMost, type Quality } from '../../media/protocol.ts'
 import type { Call } from '../calls/call-schema.ts'
 import { LEG_ENDED } from '../calls/legs.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
@@ -51,7 +51,7 @@ export class CallMetrics {
   readonly #poor: Counter
   readonly #now: () => Clocks
   /** By ID: when unanswered calls were created. */
-  readonly #made = new LRUCache<string, Clocks>({ max: MAX_MADE })
+  readonly #made = new LRUCache<string, Clocks>(atMost(MAX_MADE))
 
   constructor(registry: Registry, now: () => Clocks) {
     this.#now = now

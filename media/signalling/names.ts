@@ -1,5 +1,6 @@
 import { lookup, type NaptrRecord, Resolver, type SrvRecord } from 'node:dns'
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../protocol/at-most.ts'
 
 /** Names whose answers are kept. */
 const MAX_NAMES = 2000
@@ -78,7 +79,7 @@ const answer = <T>(ask: (done: Done<T>) => void): Promise<readonly T[]> =>
 /** Asks for a name once at a time, keeps the answer, and the old one for longer while no new one is to be had. */
 function kept<T extends readonly unknown[]>(): (key: string, ask: () => Promise<T>) => Promise<T> {
   const cache = new LRUCache<string, T, () => Promise<T>>({
-    max: MAX_NAMES,
+    ...atMost(MAX_NAMES),
     ttl: FRESH_MS,
     allowStaleOnFetchRejection: true,
     noDeleteOnFetchRejection: true,

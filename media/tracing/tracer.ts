@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Peer } from '../../sip/agent-types.ts'
 import { blotted } from '../../sip/message/blot.ts'
 import { wantsPrivacy, withoutCaller } from '../../sip/message/private-caller.ts'
+import { atMost } from '../protocol/at-most.ts'
 import { HEP_RTCP, HEP_SIP, type HepAgent, hepPacket } from './hep.ts'
 import type { PacketSink } from './hep-sender.ts'
 import { rtcpJson } from './rtcp-json.ts'
@@ -24,7 +25,7 @@ interface RtcpPacket {
 export class Tracer {
   readonly trace = new SipTrace()
   /** Call-IDs of callers with privacy. */
-  readonly #private = new LRUCache<string, true>({ max: MAX_PRIVATE })
+  readonly #private = new LRUCache<string, true>(atMost(MAX_PRIVATE))
   readonly #hep: { agent: HepAgent; sink: PacketSink } | null
 
   constructor(hep: { agent: HepAgent; sink: PacketSink } | null) {

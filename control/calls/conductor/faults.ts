@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { MediaEvent } from '../../../media/protocol.ts'
+import { atMost, type MediaEvent } from '../../../media/protocol.ts'
 import { isStoreOutage } from '../../kernel/store/faults.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -33,7 +33,7 @@ export class CallFaults {
   readonly #deps: FaultDeps
   readonly #tally: Tally
 
-  constructor(deps: FaultDeps, tally: Tally = { count: 0, legs: new LRUCache({ max: MAX_LEGS }) }) {
+  constructor(deps: FaultDeps, tally: Tally = { count: 0, legs: new LRUCache(atMost(MAX_LEGS)) }) {
     this.#deps = deps
     this.#tally = tally
   }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Binding, Peer } from '../../../sip/user-agent.ts'
+import { atMost } from '../../protocol/at-most.ts'
 
 /** Maximum number of bindings, and of connections and addresses, that are remembered. */
 const MAX_KEPT = 20_000
@@ -50,9 +51,9 @@ export class SipFlows {
 }
 
 class Newest {
-  readonly #newest = new LRUCache<string, Peer>({ max: MAX_KEPT })
+  readonly #newest = new LRUCache<string, Peer>(atMost(MAX_KEPT))
   /** What was registered over each connection. */
-  readonly #names = new LRUCache<string, Set<string>>({ max: MAX_KEPT })
+  readonly #names = new LRUCache<string, Set<string>>(atMost(MAX_KEPT))
 
   /** Notes names of a connection. Returns the connections that they came over before. */
   note(flow: Peer, names: readonly string[]): Peer[] {

@@ -32,7 +32,7 @@ export class SipGate {
   readonly #allCalls = new RateLimit(ALL_STRANGERS_CALLS)
   /** Until when each is known. */
   readonly #met = new LRUCache<string, number>(atMost(MAX_MET))
-  readonly #judged = new LRUCache<string, { isKnown: boolean; network: string }>({ max: MAX_JUDGED })
+  readonly #judged = new LRUCache<string, { isKnown: boolean; network: string }>(atMost(MAX_JUDGED))
   #blocks: ReadonlySet<string> = new Set()
   #lengths: readonly number[] = []
 
