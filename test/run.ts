@@ -38,7 +38,8 @@ const AGAIN = 2
 const SHARING = { width: 2, more: 2 }
 const TAKING_CORE = { width: 2, more: 1 }
 const JUDGING = { width: 2, more: 1 }
-const SLEEPING = { width: 2 }
+/** Numbers of their own, as they run beside the others. */
+const SLEEPING = { width: 2, first: SHARING.width + SHARING.more }
 /**
  * Share of the machine that has to be idle, or used only by processes that give way, before one more product starts; measured for longer
  * than most peaks last [ms].
@@ -144,7 +145,7 @@ interface Stage {
   width: number
   /** How many more while the machine has room for them. */
   more?: number
-  /** The number of its first process; absent: 0. Stages that give way and have the same label must not use the same numbers at the same time. */
+  /** The number of its first process; absent: 0. Stages whose processes stay must not use the same numbers of a label at the same time. */
   first?: number
   label?: string
   givesWay?: true
@@ -152,19 +153,21 @@ interface Stage {
 }
 
 /**
- * Processes of stages that give way, by label and number. They are kept for later stages, since a new one takes two seconds of CPU to load
- * and compile the same code.
+ * Processes that are kept for later stages, by kind, label and number, since a new one takes two seconds of CPU to load and compile the same
+ * code, and as much for the product that its files share.
  */
 const staying = new Map<string, Worker>()
+const PRODUCTS = 'products'
+const UNIT_TESTS = 'unit tests'
 
 async function runFiles(take: Take, stage: Stage): Promise<void> {
   const { first = 0, label = '', givesWay, variables = () => ({}) } = stage
   const width = stage.width + (stage.more ?? 0)
   const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(first + slot) } }))
   const workers = stages.map((stage, slot) => {
-    const name = `${label} ${first + slot}`
-    const worker = (givesWay && staying.get(name)) || new Worker(stage)
-    if (givesWay) staying.set(name, worker)
+    const name = `${givesWay ? UNIT_TESTS : PRODUCTS}${label} ${first + slot}`
+    const worker = staying.get(name) ?? new Worker(stage)
+    staying.set(name, worker)
     return worker
   })
   const run = async (path: string, slot: number): Promise<void> => {
@@ -173,12 +176,16 @@ async function runFiles(take: Take, stage: Stage): Promise<void> {
     if (reportFirst(path, label, await running) > 0) worker.excuse()
   }
   await Promise.all(slots(width).map(slot => drain(take, slot, run)))
-  if (!givesWay) for (const worker of workers) await close(worker, label)
 }
 
-async function close(worker: Worker, label: string): Promise<void> {
-  const problem = await worker.close()
-  if (problem !== null) fail(`a process of tests${label}: ${problem}`)
+/** Lets processes of this kind end, and the products that their files shared. */
+async function closeStaying(kind: string): Promise<void> {
+  for (const [name, worker] of staying) {
+    if (!name.startsWith(kind)) continue
+    staying.delete(name)
+    const problem = await worker.close()
+    if (problem !== null) fail(`a process of ${name}: ${problem}`)
+  }
 }
 
 /**
@@ -232,7 +239,7 @@ function hasRoom(): Promise<boolean> {
 
 /** Runs files that start a product. Each process prefers another of the queues. */
 async function runProducts(
-  { width, more = 0 }: { width: number; more?: number },
+  { width, more = 0, first = 0 }: { width: number; more?: number; first?: number },
   ...queues: string[][]
 ): Promise<void> {
   const take = from(...queues)
@@ -241,7 +248,7 @@ async function runProducts(
     while (slot >= width && !isOver() && !(await hasRoom()));
     return take(slot)
   }
-  await runFiles(takeInRoom, { width, more })
+  await runFiles(takeInRoom, { width, more, first })
 }
 
 /** Runs all files that start a product, except those that want the machine to themselves. */
@@ -255,6 +262,7 @@ async function runSharing(): Promise<void> {
   await runProducts(TAKING_CORE, products.filter(takesCore))
   await runProducts(JUDGING, products.filter(judgesTiming))
   await sleeping
+  await closeStaying(PRODUCTS)
 }
 
 /**
@@ -320,6 +328,7 @@ if (products.length > 0) {
     besides(again, againBeside, async () => {
       await runSharing()
       await runProducts({ width: 1 }, products.filter(wantsMachine))
+      await closeStaying(PRODUCTS)
     }),
   )
 }
@@ -327,7 +336,7 @@ if (products.length > 0) {
 const more = (): Promise<void> => runFiles(from(left), { ...sqlite, width: AGAIN, first: UNITS })
 const moreAgain = (): Promise<void> => runFiles(from(again), { ...postgres, width: UNITS, first: AGAIN })
 await Promise.all([runFiles(from(left), sqlite).then(moreAgain), runFiles(from(again), postgres).then(more)])
-for (const [name, worker] of staying) await close(worker, name)
+await closeStaying(UNIT_TESTS)
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
