@@ -216,7 +216,8 @@ export class Stage {
   /** Stores the program's progress; throws `Stopped` if it no longer leads the call. */
   async commit({ state, steps = [], change = {}, also }: Commit): Promise<void> {
     const { store, vault } = this.#parts
-    const taken = this.#taken
+    // A copy, as the state is: what is taken from now on is not in it.
+    const taken = [...this.#taken]
     const set: Partial<CallProgramRow> = {
       ...change,
       ...(state === undefined ? {} : { state: vault.seal(JSON.stringify(state), this.#row.id) }),
