@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { anyCharacter } from '../any-character.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON schema, or a part of one
 export type Schema = any
@@ -53,13 +54,13 @@ const FIELDS = ['__proto__', 'constructor', 'x', '', '\0', 'id']
 const ODD: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(...ODD_TEXTS),
   fc.constantFrom<unknown>(null, true, false, 0, -1, 1e308, -0, 2 ** 53 + 2, 1.5, [], {}, [[]], [null]),
-  fc.string({ unit: 'binary', maxLength: 50 }),
+  fc.string({ unit: anyCharacter, maxLength: 50 }),
   fc.jsonValue({ maxDepth: 3 }),
 )
 
 /** Made once, since making one takes longer than drawing from it. */
 const WORDS = fc.string({ maxLength: 20 })
-const OCTETS = fc.string({ unit: 'binary', maxLength: 100 })
+const OCTETS = fc.string({ unit: anyCharacter, maxLength: 100 })
 const STRANGE_IDS = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map(encodeURIComponent)
 const byPattern = new Map<string, fc.Arbitrary<string>>()
 

@@ -5,6 +5,7 @@ import { URI } from 'sip.js/lib/grammar/uri.js'
 import * as assert from 'uvu/assert'
 import { formatResponse } from '../../sip/message/format.ts'
 import type { InviteRequest, Watch } from '../../sip/user-agent.ts'
+import { anyCharacter } from '../any-character.ts'
 import { suite } from '../harness.ts'
 import { Party, Pipe } from './pipe.ts'
 import { agree, ourParts, sipJsReads, theirUri, weRead } from './second-opinion.ts'
@@ -48,7 +49,7 @@ const uri = fc
   )
 const printable = fc.string({ unit: 'grapheme', maxLength: 40 })
 /** Anything that a caller of our user agent may put into a name or a value, including line ends and control characters. */
-const anything = fc.oneof(printable, fc.string({ unit: 'binary', maxLength: 40 }))
+const anything = fc.oneof(printable, fc.string({ unit: anyCharacter, maxLength: 40 }))
 const body = fc.option(printable.map(text => ({ type: 'application/sdp', bytes: Buffer.from(text) })))
 /** Names begin with `X-`, since sip.js does not parse the values of those. It reads `_` in a name as `-`. */
 const headers = fc.array(
