@@ -255,6 +255,7 @@ const sip = new SipEndpoint({
   ...(config.sessionSeconds === 0 ? {} : { sessionExpiresS: config.sessionSeconds }),
   optionsStatus: () => (switchboard.draining || channel.isAwaited ? { status: 503, retryAfterS: 5 } : { status: 200 }),
   inviteDoor: invite => switchboard.atTheDoor(invite),
+  takesKeys: sessionId => switchboard.takesKeys(sessionId),
   onEvent: event => switchboard.onSip(event),
   registrar: { realm: REALM, onRegister: register => registrar.onRegister(register) },
   phones: {

@@ -32,7 +32,8 @@ import { type ClientTransaction, type ServerTransaction, Transactions } from './
 
 export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY, SUBSCRIBE, MESSAGE'
 export const SUPPORTED = 'timer, 100rel, replaces, norefersub, tdialog'
-export const ACCEPT = 'application/sdp, multipart/mixed, application/dtmf-relay, application/dtmf'
+export const ACCEPT_WITHOUT_KEYS = 'application/sdp, multipart/mixed'
+export const ACCEPT = `${ACCEPT_WITHOUT_KEYS}, application/dtmf-relay, application/dtmf`
 
 /** Maximum concurrent lookups; beyond that a destination counts as unreachable. */
 const MAX_LOOKUPS = 10_000

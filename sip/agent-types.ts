@@ -396,6 +396,8 @@ export interface UserAgentOptions {
   optionsStatus?: () => OptionsStatus
   /** Refuses a new INVITE statelessly, or accepts it (null). Absent: every one is accepted. */
   inviteDoor?: (invite: InviteAtTheDoor) => InviteRefusal | null
+  /** Whether keys may come by INFO in this session; otherwise such an INFO is refused with 415. Absent: in every one. */
+  takesKeys?: (sessionId: string) => boolean
   /** Accepts registrations for this realm; absent: REGISTER is answered 405. */
   registrarRealm?: string
   /** Shared with other nodes, where a phone may answer the challenge of one at another. Absent: at this one alone. */
@@ -441,7 +443,7 @@ export interface Counters {
   retransmissionsReceived: number
   /** Requests refused because `maxTransactions` was reached. */
   transactionsRefused: number
-  /** INFOs whose body names no key, answered 400. */
+  /** INFOs whose body names no key, answered 400, or that came where keys come in another way, answered 415. */
   keysRefused: number
   /** Messages that could not be answered and were thrown away. */
   dropped: number

@@ -1,4 +1,13 @@
-import { ACCEPT, type AgentCore, type Asked, type Crowd, headerReader, type Session, SUPPORTED } from './agent-core.ts'
+import {
+  ACCEPT,
+  ACCEPT_WITHOUT_KEYS,
+  type AgentCore,
+  type Asked,
+  type Crowd,
+  headerReader,
+  type Session,
+  SUPPORTED,
+} from './agent-core.ts'
 import type { Peer } from './agent-types.ts'
 import { isWebSocket } from './destination.ts'
 import { advanceRemoteSeq, movePeer } from './dialog.ts'
@@ -246,9 +255,13 @@ function onBye(core: AgentCore, session: Session, transaction: ServerTransaction
 
 function onInfo(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { body, headers } = transaction.request
-  const key = body.length === 0 ? null : parseDtmfInfo(headers.get('content-type') ?? '', body)
+  const isTaken = core.options.takesKeys?.(session.id) ?? true
+  const key = body.length === 0 || !isTaken ? null : parseDtmfInfo(headers.get('content-type') ?? '', body)
+  const refusal: ResponseParts = isTaken
+    ? { status: 400, reason: 'No Such Key' }
+    : { status: 415, headers: [['Accept', ACCEPT_WITHOUT_KEYS]] }
   const isRefused = body.length > 0 && key === null
   if (isRefused) core.counters.keysRefused++
-  core.respond(transaction, isRefused ? { status: 400, reason: 'No Such Key' } : { status: 200 }, now)
+  core.respond(transaction, isRefused ? refusal : { status: 200 }, now)
   if (key !== null) core.emit({ kind: 'info', sessionId: session.id, key })
 }

@@ -78,7 +78,8 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   sip_unmatched_total: 'SIP responses, ACKs and CANCELs that belong to nothing',
   sip_retransmissions_sent_total: 'SIP messages that were sent again',
   sip_retransmissions_received_total: 'SIP messages that came again',
-  sip_keys_refused_total: 'SIP INFOs that were refused because their body names no key',
+  sip_keys_refused_total:
+    'SIP INFOs that were refused because their body names no key, or because keys come in another way',
   sip_transactions_refused_total: 'SIP requests that were refused because too many transactions were open',
   sip_dropped_total: 'SIP messages that could not be answered and were dropped',
   sip_requests_received_total: 'SIP requests that came',

@@ -285,8 +285,13 @@ export class Switchboard {
     this.#descriptions.tellHold(line)
   }
 
-  #info({ dtmf, engine, legId }: Line, { digit: key, durationMs }: DtmfInfo): void {
-    if (dtmf !== 'auto' && dtmf !== 'info') return
+  /** Whether the far end's keys may come by INFO. */
+  takesKeys(sessionId: string): boolean {
+    const { dtmf = 'auto' } = this.#lines.ofSession(sessionId) ?? {}
+    return dtmf === 'auto' || dtmf === 'info'
+  }
+
+  #info({ engine, legId }: Line, { digit: key, durationMs }: DtmfInfo): void {
     void engine?.request('leg.key', { legId, key, source: 'info', durationMs })
   }
 

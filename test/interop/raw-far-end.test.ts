@@ -221,6 +221,22 @@ test('an INFO of a package that we do not know is answered 469, keys of whatever
   await hangUp(peer, answer, 8)
 })
 
+test('a key by INFO over a connection whose keys come by RFC 4733 alone is refused with 415', async () => {
+  const peer = await calls.peer()
+  await calls.callOver(peer, { dtmf_mode: 'rfc4733' })
+  const invite = await peer.next('INVITE')
+  const contact = `Contact: <sip:far@127.0.0.1:${peer.port}>`
+  const ok = invite.answer('200 OK', [contact, 'Content-Type: application/sdp'], audioAt(6012))
+  const ack = await peer.next('ACK')
+  const relay = ['Content-Type: application/dtmf-relay']
+  ack.reply(insideCalled(invite, ok, 'INFO', 1, relay, 'Signal=1\r\nDuration=100\r\n'))
+  const told = await peer.next('[2-6]\\d\\d')
+  assert.is(told.what, '415')
+  assert.match(told.text, /^Accept: application\/sdp, multipart\/mixed\r$/m)
+  ack.reply(insideCalled(invite, ok, 'BYE', 2))
+  await peer.next('200')
+})
+
 test('what a caller says for the called user, and the identity of its session, go on with its call (RFC 7433, RFC 7989); nothing else of its network does', async () => {
   const [peer, carrier] = [await calls.peer(), await calls.peer()]
   await calls.connection(carrier)

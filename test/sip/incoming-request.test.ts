@@ -340,6 +340,20 @@ test('an INFO that names no key, or several, is answered 400 and counted; an emp
   assert.not(bob.events.some(event => event.kind === 'info'))
 })
 
+test('an INFO with a key is refused with 415 where keys come in another way, and its Accept does not name it', () => {
+  const { bob, to } = confirmed([], { takesKeys: sessionId => sessionId === '' })
+  const infoOf = (cseq: number, body: string) =>
+    feed(bob, raw('INFO', { to, cseq, extra: ['Content-Type: application/dtmf-relay'], body })).at(-1)!
+  for (const [n, body] of ['Signal=5\r\nDuration=100\r\n', 'Signal=Q'].entries()) {
+    const answer = infoOf(2 + n, body)
+    assert.is(statusOf([answer]), 415)
+    assert.match(answer, /^Accept: application\/sdp, multipart\/mixed\r\n/m)
+  }
+  assert.is(bob.agent.counters.keysRefused, 2)
+  assert.not(bob.events.some(event => event.kind === 'info'))
+  assert.is(statusOf(feed(bob, raw('INFO', { to, cseq: 4 }))), 200)
+})
+
 test('a request whose CSeq is not higher than the last is answered 500', () => {
   const { bob, to } = confirmed()
   const info = (cseq: number, branch: string) =>

@@ -65,6 +65,8 @@ export interface SipEndpointOptions {
   optionsStatus: () => OptionsStatus
   /** See `UserAgentOptions`. */
   inviteDoor?: UserAgentOptions['inviteDoor']
+  /** See `UserAgentOptions`. */
+  takesKeys?: UserAgentOptions['takesKeys']
   onEvent: (event: UaEvent) => void
   /** Proxies that are believed about who calls through them (CIDR). Absent: none. */
   proxies?: string[]
@@ -157,6 +159,7 @@ export class SipEndpoint {
       ...(options.sessionExpiresS === undefined ? {} : { sessionExpiresS: options.sessionExpiresS }),
       optionsStatus: options.optionsStatus,
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
+      ...(options.takesKeys === undefined ? {} : { takesKeys: options.takesKeys }),
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
       ...(nonceKey === undefined ? {} : { nonceKey }),
     })
