@@ -1,7 +1,10 @@
 import { OneWayWatch } from '../rtp/one-way-watch.ts'
 import type { LegMedia } from './leg-media.ts'
 
-/** A party that sends nothing for this long, although it should, has gone [ms]. */
+/**
+ * A party that sends nothing for this long, although it should, has gone [ms]. One that has said that it falls silent need not send anything more
+ * (RFC 3389 §4); if it is gone, that shows when its session is refreshed, as while it holds.
+ */
 const RTP_TIMEOUT_MS = 60_000
 /** A browser checks its path every few seconds (RFC 7675), also when it sends nothing. Without a check for this long its page is gone [ms]. */
 const PAGE_TIMEOUT_MS = 15_000
@@ -19,6 +22,8 @@ export class LegPresence {
   #earlySince: number | null = null
   #isEarlyTold = false
   #listened = false
+  /** When the party said that it falls silent, NaN: it did not; audio that comes later takes that back [ms]. */
+  #silentAt = Number.NaN
   /** When the party was last reported as gone [ms]. */
   #goneAt = Number.NEGATIVE_INFINITY
   /** Whether audio is expected. A far end that holds us by `sendonly` may send, but many phones then send nothing. */
@@ -31,7 +36,10 @@ export class LegPresence {
     this.#isExpected = direction === 'sendrecv'
     if (!isEarly) this.#earlySince = null
     else this.#earlySince ??= now
-    if (this.#isExpected && !wasExpected && !isEarly) this.#watch.expect(now)
+    if (this.#isExpected && !wasExpected && !isEarly) {
+      this.#silentAt = Number.NaN
+      this.#watch.expect(now)
+    }
     this.lastPacketAt = now
   }
 
@@ -48,7 +56,14 @@ export class LegPresence {
   }
 
   /** It announced silence. */
-  fellSilent(): void {
+  fellSilent(now: number): void {
+    this.#silentAt = now
+    this.#watch.fellSilent()
+  }
+
+  /** Its source is gone, and another one may follow. */
+  left(): void {
+    this.#silentAt = Number.NaN
     this.#watch.fellSilent()
   }
 
@@ -73,7 +88,8 @@ export class LegPresence {
   check(now: number, checkedAt: number | null): { isTimedOut: boolean; isOneWay: boolean } | null {
     if (this.#earlySince !== null || (checkedAt === null && !this.#isExpected)) return null
     const since = Math.max(this.lastPacketAt, this.#goneAt, checkedAt ?? 0)
-    const isTimedOut = now - since > (checkedAt === null ? RTP_TIMEOUT_MS : PAGE_TIMEOUT_MS)
+    const isSilent = checkedAt === null && this.#silentAt >= this.heardAt
+    const isTimedOut = !isSilent && now - since > (checkedAt === null ? RTP_TIMEOUT_MS : PAGE_TIMEOUT_MS)
     if (isTimedOut) this.#goneAt = now
     const isOneWay = this.#isExpected && this.#watch.isDue(now)
     return isTimedOut || isOneWay ? { isTimedOut, isOneWay } : null

@@ -354,7 +354,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
       presence.heardAt = now
       this.#readKey(audio, bytes, timestamp, now)
     } else {
-      presence.fellSilent()
+      presence.fellSilent(now)
       this.#stopPassing()
       this.#silence ??= new LegSilence()
       this.#silence.begin(received, bytes)
@@ -421,7 +421,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /** The source said goodbye (RFC 3550 §6.6): its audio is neither missing nor lost, and another source may follow. SIP ends the call. */
   #sourceLeft(): void {
     this.#audio?.jitter.over()
-    this.#presence.fellSilent()
+    this.#presence.left()
     this.latch.leave()
   }
 

@@ -17,7 +17,8 @@ const COMFORT_NOISE = 13
 function scene() {
   let now = 0
   let told = 0
-  const hooks = { ...NO_HOOKS, oneWay: () => told++ }
+  let gone = 0
+  const hooks = { ...NO_HOOKS, oneWay: () => told++, timedOut: () => gone++ }
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
   const leg = new RtpLeg(
     'part_1',
@@ -47,7 +48,7 @@ function scene() {
     for (let n = 0; n < seconds * 50; n++) tick(null)
   }
   connect()
-  return { connect, tick, speaks, passes, told: () => told }
+  return { connect, tick, speaks, passes, told: () => told, gone: () => gone }
 }
 
 test('a party of which nothing has come for 5 s since its answer is told of, once', () => {
@@ -113,6 +114,27 @@ test('who says by comfort noise that it falls silent does so on purpose; what st
   speaks(1)
   passes(5.1)
   assert.is(told(), 1)
+})
+
+test('a party of which nothing comes for a minute is gone, unless it has said by comfort noise that it falls silent', () => {
+  const { connect, tick, speaks, passes, gone } = scene()
+  speaks(2)
+  tick(COMFORT_NOISE)
+  passes(300)
+  assert.is(gone(), 0, 'one packet of comfort noise is enough for a silence of five minutes')
+  speaks(2)
+  passes(59)
+  assert.is(gone(), 0)
+  passes(2)
+  assert.is(gone(), 1, 'who has spoken again, and breaks off, is gone')
+  speaks(2)
+  tick(COMFORT_NOISE)
+  connect('sendonly')
+  passes(70)
+  assert.is(gone(), 1)
+  connect()
+  passes(61)
+  assert.is(gone(), 2, 'who comes back from hold has said nothing yet')
 })
 
 test('who begins each talkspurt with a marker suppresses silence', () => {
