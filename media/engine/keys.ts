@@ -115,7 +115,8 @@ export class Keys {
     return this.#options.members.with(legId, ({ leg }) => {
       const now = this.#options.now()
       leg.keyDown(now + durationMs + SIGNALLED_TAIL_MS)
-      if (leg.tones.tell(key, now)) this.key(leg, key as DtmfKey, source, now)
+      // Many phones send INFO when the key is released.
+      if (leg.tones.tell(key, source, now, durationMs)) this.key(leg, key as DtmfKey, source, now)
       return {}
     })
   }

@@ -379,7 +379,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   #readKey(audio: WireAudio, bytes: Uint8Array, pressed: number, now: number): void {
     const keys = this.#keys
     const began = keys.read(received, bytes, now)
-    if (began !== null && this.tones.tell(began, now)) {
+    if (began !== null && this.tones.tell(began, 'rfc4733', now)) {
       this.#hooks.key(this, began, 'rfc4733', keys.sentAt(pressed, now))
     }
     // Until the audio that came with it has been played.

@@ -1,10 +1,12 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { DtmfDetector, type Past } from '../../codecs/detectors/dtmf-detector.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
-import type { DtmfMode } from '../protocol.ts'
+import type { DtmfMode, Events } from '../protocol.ts'
 
-/** Two reports of one key, by its tone and in another way, arrive within this time [ms]. */
+/** Reports of one key in several ways, such as by its tone, an event and INFO, arrive within this time [ms]. */
 const TWICE_MS = 500
+/** More keys are not pressed in that time. */
+const MOST_REPORTS = 16
 /** The echo of a key that we sent returns within this time [ms]. */
 const ECHO_MS = 500
 
@@ -14,16 +16,23 @@ const ECHO_MS = 500
  */
 type ToneKeyUse = 'never' | 'always' | 'until_told'
 
-/** The keys of one party that arrive as tones, each once, however else it is reported. Pure: `now` is monotonic [ms]. */
+type Way = Events['leg.dtmf']['source']
+
+/** A key that was reported, in which ways, and when first [ms]. */
+interface Report {
+  readonly key: string
+  readonly ways: Set<Way>
+  readonly at: number
+}
+
+/** The keys of one party, each once, in however many ways it is reported, and which of them arrive as tones. Pure: `now` is monotonic [ms]. */
 export class ToneKeys {
   readonly #detector = new DtmfDetector()
   #use: ToneKeyUse = 'never'
   /** Tones are monitored. */
   isListening = false
-  #heard: DtmfKey | null = null
-  #heardAt = 0
-  #told: string | null = null
-  #toldAt = 0
+  /** The keys of late, oldest first. */
+  readonly #reports: Report[] = []
   #echoUntil = Number.NEGATIVE_INFINITY
 
   /**
@@ -63,21 +72,24 @@ export class ToneKeys {
     detector.write(frame, past)
     const key = detector.began
     if (key === null || now < this.#echoUntil) return null
-    this.#heard = key
-    this.#heardAt = now
-    return key === this.#told && now - this.#toldAt < TWICE_MS ? null : key
+    return this.#isNew(key, 'inband', now, now) ? key : null
   }
 
-  /** A key is reported by an event or by signalling. @returns false if its tone was heard before */
-  tell(key: string, now: number): boolean {
-    if (this.#use === 'never') return true
+  /** A key is reported by an event or by signalling. @param sinceMs it may have been pressed so long ago @returns false if it was reported in another way before */
+  tell(key: string, way: Way, now: number, sinceMs = 0): boolean {
     if (this.#use === 'until_told') this.isListening = false
-    const isTwice = key === this.#heard && now - this.#heardAt < TWICE_MS
-    // One tone stands for one key.
-    if (isTwice) this.#heard = null
-    this.#told = key
-    this.#toldAt = now
-    return !isTwice
+    return this.#isNew(key, way, now - sinceMs, now)
+  }
+
+  /** Some far ends report each key in several ways. Two reports in the same way are two keys, however soon. */
+  #isNew(key: string, way: Way, pressedAt: number, now: number): boolean {
+    const isSame = (before: Report): boolean =>
+      before.key === key && !before.ways.has(way) && pressedAt - before.at < TWICE_MS
+    const before = this.#reports.find(isSame)
+    if (before === undefined) this.#reports.push({ key, ways: new Set([way]), at: now })
+    else before.ways.add(way)
+    if (this.#reports.length > MOST_REPORTS) this.#reports.shift()
+    return before === undefined
   }
 
   /** We send a key: its echo is not a key of the party. */

@@ -155,6 +155,37 @@ test('who heard itself is in a call as soon as somebody joins: nobody hears itse
   assert.is(parties.get('part_b' as never)!.received.events[0]?.code, 5)
 })
 
+test('a key that comes in two ways, by events and by INFO, is one key, and two in the same way are two', async () => {
+  const phone = await engine.join('part_a')
+  /** An event of 100 ms and silence, with INFO after so many ms of the press. */
+  const press = (infoAfterMs: number, ms = 100): void => {
+    const ticks = ms / 20
+    for (let tick = 0; tick < Math.max(ticks, infoAfterMs / 20) + 5; tick++) {
+      if (tick * 20 === infoAfterMs) {
+        engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: ms })
+      }
+      const step = tick === 0 ? 'start' : tick < ticks - 1 ? 'middle' : 'end'
+      if (tick < ticks) phone.speaker.press(5, step, 160 * (tick + 1), engine.now)
+      else phone.speaker.speak(new Int16Array(160), engine.now)
+      engine.run(1)
+    }
+  }
+  const keys = (): string[] => engine.of('leg.dtmf').map(({ key, source }) => `${source} ${key}`)
+  press(0)
+  press(100)
+  press(400)
+  assert.equal(keys(), ['info 5', 'rfc4733 5', 'rfc4733 5'])
+  // Held for long: INFO comes when it is released.
+  press(1500, 1500)
+  assert.is(keys().length, 4)
+  press(-1)
+  press(-1)
+  engine.run(50)
+  engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: 100 })
+  engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: 100 })
+  assert.equal(keys().slice(4), ['rfc4733 5', 'rfc4733 5', 'info 5', 'info 5'])
+})
+
 test('closing twice is harmless', async () => {
   await engine.join('part_a')
   assert.not(isFailure(engine.engine.do('leg.close', { legId: 'part_a' })))
