@@ -361,9 +361,18 @@ export const COMMANDS = {
   'stream.read': command<{ streams: StreamSnapshot[] }>()('main', Type.Object({ streamIds: list(id, MAX_IDS) })),
   /**
    * Records a leg alone, or a room: a channel for everybody who is or comes there, and one for the product. A party of a call's
-   * room stays on the recording when it is moved. It ends with the last of them.
+   * room stays on the recording when it is moved. It ends with the last of them. `messageMs`: it is the message of a leg, which begins when what is
+   * played to the leg, or will be, has ended, and is no longer than this.
    */
-  'recording.start': ok('starts', Type.Object({ recordingId: id, target, encrypted: Type.Optional(boolean) })),
+  'recording.start': ok(
+    'starts',
+    Type.Object({
+      recordingId: id,
+      target,
+      encrypted: Type.Optional(boolean),
+      messageMs: Type.Optional(Type.Integer({ minimum: 1 })),
+    }),
+  ),
   /**
    * Silence in every channel until `recording.resume`; the timeline continues. Failure `conflict` if it is already paused.
    */

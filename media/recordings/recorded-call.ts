@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import type { RecordingInfo, Target } from '../protocol.ts'
 import type { Leg } from '../rooms/leg.ts'
 import type { Room, RoomTap } from '../rooms/room.ts'
@@ -23,10 +23,17 @@ export class RecordedCall {
   #clock: Room | null = null
   #isAsked = false
   #reason: string | null = null
+  /** Of a message [frames]; null: it is none. */
+  readonly #most: number | null
+  /** A message waits for the prompt, or for its end. */
+  #waitsFor: 'prompt' | 'end' | null
 
-  constructor(target: Target, recorder: Recorder) {
+  /** @param messageMs see `recording.start` */
+  constructor(target: Target, recorder: Recorder, messageMs?: number) {
     this.target = target
     this.#recorder = recorder
+    this.#most = messageMs === undefined ? null : Math.ceil(messageMs / FRAME_MS)
+    this.#waitsFor = messageMs === undefined ? null : 'prompt'
   }
 
   get recordingId(): string {
@@ -63,11 +70,20 @@ export class RecordedCall {
       room,
       played: 'legId' in this.target ? () => {} : (frame, leg) => this.#played(frame, leg),
       tick: () => {
-        if (this.#clock === room) this.#recorder.tick()
+        if (this.#clock === room && this.#isRunning) this.#recorder.tick()
       },
     }
     room.taps.push(tap)
     return tap
+  }
+
+  /** What comes before a message, or behind it, is not on its timeline. */
+  get #isRunning(): boolean {
+    if (this.#most === null) return true
+    const isPlayedTo = [...this.#attached.keys()].some(({ player }) => player !== null)
+    if (this.#waitsFor === 'prompt' && isPlayedTo) this.#waitsFor = 'end'
+    else if (this.#waitsFor === 'end' && !isPlayedTo) this.#waitsFor = null
+    return this.#waitsFor === null && this.#recorder.frames < this.#most
   }
 
   #played(frame: Frame, leg: Leg | null): void {

@@ -36,11 +36,11 @@ class Recordings implements SinkKind {
   }
 
   /** The legs that are there already are still to enter. */
-  #start({ recordingId, target, encrypted = false }: Request<'recording.start'>): Ok | Failure {
+  #start({ recordingId, target, encrypted = false, messageMs }: Request<'recording.start'>): Ok | Failure {
     if (this.#has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
     const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message), encrypted)
     if ('error' in recorder) return { failure: 'invalid', message: recorder.error }
-    this.#entries.set(recordingId, new RecordedCall(target, recorder))
+    this.#entries.set(recordingId, new RecordedCall(target, recorder, messageMs))
     return {}
   }
 

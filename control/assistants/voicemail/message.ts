@@ -89,7 +89,10 @@ export async function takeMessage(
       input.kind === kind && (input.collectId ?? input.recordingId) === voicemailId ? input : null
   const early = id === null ? null : await stage.poll(ready('collected'))
   if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
-    const started = await stage.request('recording.start', { recordingId: voicemailId, target: { legId }, encrypted })
+    const messageMs = mailbox.maxSeconds * 1000
+    const started = await stage.request('recording.start', {
+      ...{ recordingId: voicemailId, target: { legId }, encrypted, messageMs },
+    })
     // A conflict: the recording has run since before a restart.
     if (isFailure(started) && started.failure !== 'conflict') return refused(stage, voicemailId)
     const asked = await stage.request('leg.collect', {
@@ -98,7 +101,7 @@ export async function takeMessage(
       prompts: [{ kind: 'tone', name: 'beep' }],
       maxDigits: 1,
       terminators: '#',
-      firstDigitTimeoutMs: mailbox.maxSeconds * 1000,
+      firstDigitTimeoutMs: messageMs,
       interDigitTimeoutMs: 1000,
       sensitive: false,
       playThrough: true,

@@ -114,6 +114,23 @@ test("a bridged call's recording has a channel for each party and one for the pr
   assert.is(onset(second) - SECOND - crossing.samples, onset(first))
 })
 
+test('a message begins where the prompt before it ends, and is no longer than it may be', async () => {
+  const target = { legId: 'part_caller' }
+  const caller = await engine.join('part_caller', { roomId: CALL, kind: 'call' })
+  engine.run(TICKS, saying([caller, CALLER_HZ]))
+  engine.engine.do('recording.start', { recordingId: CALL, target, messageMs: 2000 })
+  // The prompt is on its way.
+  engine.run(10, saying([caller, CALLER_HZ]))
+  await engine.engine.do('leg.play', { ...target, playId: 'p', sources: [prompt], loop: false, hangupAfter: null })
+  engine.run(4 * TICKS, saying([caller, CALLER_HZ]))
+  engine.run(3 * TICKS, saying([caller, AGENT_HZ]))
+  assert.is(engine.of('play.finished').length, 1)
+  engine.engine.do('recording.stop', { recordingId: CALL })
+  const { ready, samples } = await finished()
+  assert.is(ready.durationMs, 2000)
+  for (const at of [0, 1]) assertHolds(samples[0]!, at, AGENT_HZ)
+})
+
 test('a recording whose call has just ended is not unknown while its file is being written: a late wish to start it is a conflict', async () => {
   const caller = await engine.join('part_caller', OWN)
   engine.run(TICKS, saying([caller, CALLER_HZ]))
