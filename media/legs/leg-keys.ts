@@ -5,6 +5,9 @@ import { KeySender } from '../rtp/key-sender.ts'
 import type { RtpPacket } from '../rtp/rtp.ts'
 import { SenderClock } from '../rtp/sender-clock.ts'
 
+/** A sender that has restarted does not write the timestamp of its last event again within this time [ms]. */
+const SAME_EVENT_MS = 1000
+
 /** Keys in a leg's packets: received telephone events, and keys sent as events or tones. */
 export class LegKeys {
   /** A key of the party is down. */
@@ -17,6 +20,8 @@ export class LegKeys {
   #frameUnits: number | undefined
   readonly #clock = new SenderClock()
   #beganAt = 0
+  /** The timestamp of the last event, as its sender wrote it and as it is counted, and when its last packet came [ms]. */
+  readonly #event = { written: -1, counted: 0, at: 0 }
 
   /** Keys use the clock of their audio (RFC 4733 §2.1). */
   clockAt(clockRateHz: number): void {
@@ -35,14 +40,27 @@ export class LegKeys {
   reset(): void {
     this.#reader.reset()
     this.#clock.reset()
+    this.#event.written = -1
   }
 
-  /** An event arrived. @returns the key that begins with it */
-  read({ timestamp, payloadOffset, payloadLength, marker }: RtpPacket, bytes: Uint8Array, now: number): DtmfKey | null {
+  /** An event arrived. @param written its timestamp, as its sender wrote it @returns the key that begins with it */
+  read(packet: RtpPacket, written: number, bytes: Uint8Array, now: number): DtmfKey | null {
+    const { payloadOffset, payloadLength, marker } = packet
+    const timestamp = this.#counted(packet.timestamp, written, now)
     const { began } = this.#reader.read(timestamp, bytes, payloadOffset, payloadLength, marker, now)
     if (began !== null) this.#beganAt = now
     this.isDown = this.#reader.active !== null
     return began
+  }
+
+  /** Packets that overtake each other look like a sender that restarts its timestamps: its key is the same one. */
+  #counted(timestamp: number, written: number, now: number): number {
+    const event = this.#event
+    const isSame = written === event.written && now - event.at < SAME_EVENT_MS
+    if (!isSame) event.counted = timestamp
+    event.written = written
+    event.at = now
+    return event.counted
   }
 
   /** When the packet with this timestamp was sent, on our clock. @param timestamp in units of 8 kHz */

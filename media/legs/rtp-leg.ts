@@ -378,7 +378,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /** @param pressed its timestamp in units of 8 kHz */
   #readKey(audio: WireAudio, bytes: Uint8Array, pressed: number, now: number): void {
     const keys = this.#keys
-    const began = keys.read(received, bytes, now)
+    const written = (received.timestamp - this.#continuity.timestampShift) >>> 0
+    const began = keys.read(received, written, bytes, now)
     if (began !== null && this.tones.tell(began, 'rfc4733', now)) {
       this.#hooks.key(this, began, 'rfc4733', keys.sentAt(pressed, now))
     }

@@ -139,4 +139,48 @@ test('a far end that sends nothing between keys has pressed two, not one for lon
   allRead({ isSilentBetween: true })
 })
 
+/** Events of 100 ms with three ends, 160 ms apart, each packet of which may come so much later than it was sent, before or behind others [ms]. */
+function keysOfEvents(seed: number, jitterMs: number): string {
+  const random = seeded(seed)
+  let keys = ''
+  const hooks = {
+    ...NO_HOOKS,
+    key: (_leg: unknown, key: DtmfKey) => {
+      keys += key
+    },
+  }
+  const leg = new RtpLeg('part_1', { sendRtp: () => {}, sendRtcp: () => {} } as never, hooks, seeded(1), () => {})
+  leg.connect(mediaOf(HOST), 0)
+  const sender = new RtpSender({ ssrc: 9, sequence: 65_500, timestamp: 2 ** 32 - 9000, maxPayload: 160 })
+  const packets: { bytes: Uint8Array; at: number }[] = []
+  for (let frame = 0; frame < LEAD + KEYS.length * 16; frame++) {
+    const pressed = (frame - LEAD) % 16
+    const isEvent = frame >= LEAD && pressed < 8
+    const code = Number(KEYS[Math.floor((frame - LEAD) / 16)] === '#' ? 11 : KEYS[Math.floor((frame - LEAD) / 16)])
+    sender.packet.fill(0xff, 12)
+    if (isEvent) sender.packet.set([code, pressed < 5 ? 10 : 0x8a, ...uint16(Math.min(pressed + 1, 5) * 160)], 12)
+    const length = isEvent ? 4 : 160
+    const begun = isEvent ? (sender.timestamp - pressed * 160) >>> 0 : undefined
+    const bytes = sender.write(isEvent ? 101 : 0, length, begun, pressed === 0).slice(0, 12 + length)
+    packets.push({ bytes, at: frame * 20 + random() * jitterMs })
+    sender.advance(160)
+  }
+  packets.sort((a, b) => a.at - b.at)
+  let next = 0
+  for (let now = 0; next < packets.length; now += 20) {
+    for (; next < packets.length && packets[next]!.at <= now; next++) leg.rtp(packets[next]!.bytes, HOST, 4000, now)
+    leg.pull(now, false, false)
+  }
+  leg.close()
+  return keys
+}
+
+const uint16 = (value: number): [number, number] => [value >> 8, value & 0xff]
+
+test('events are read each once, however their packets and those of the audio overtake each other', () => {
+  for (const jitterMs of [20, 60, 100, 150]) {
+    for (const seed of SEEDS) assert.is(keysOfEvents(seed, jitterMs), KEYS, `seed ${seed}, ${jitterMs} ms`)
+  }
+})
+
 test.run()
