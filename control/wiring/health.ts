@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
@@ -68,6 +69,9 @@ interface HealthParts {
   speechPreload: boolean
 }
 
+/** How long `/metrics` waits for the database: a collector wants its answer within ten seconds [ms]. */
+const STORE_MS = 3000
+
 /** `/healthz`, `/readyz` and `/metrics`: without a key, for load balancers and collectors. */
 export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   const { store, media, registry, now, counters } = deps
@@ -92,12 +96,13 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   })
   app.get('/metrics', async (_request, reply) => {
     const theirs = await stats.read()
-    const waiting = await backlog.read()
-    await gauges.refresh()
+    const read = Promise.all([backlog.read(), gauges.refresh()]).then(([waiting]) => waiting)
+    const waiting = await Promise.race([read, sleep(STORE_MS, null, { ref: false })])
     const parts = [
       await registry.metrics(),
       '\n',
       gaugeLines('tandem_media', { up: theirs === null ? 0 : 1 }),
+      gaugeLines('tandem_store', { up: waiting === null || deps.isStoreAway() ? 0 : 1 }),
       gaugeLines('tandem_control', memoryOfThis()),
       counterLines('tandem_channel', { ...media.counters, ...stats.counters }),
       histogramLines('tandem_channel_batch_events', media.batchSizes),

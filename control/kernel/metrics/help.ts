@@ -2,6 +2,7 @@ import { MEDIA_METRICS } from '../../../media/protocol.ts'
 
 /** Descriptions of metrics that are plain numbers; those of `prom-client` are described where they are made. */
 const HELP: Readonly<Record<string, string>> = {
+  tandem_store_up: '1: the database can be read and written; 0: it cannot',
   tandem_media_up: '1: the media process answers; 0: it does not',
   tandem_channel_connections_total: 'Connections to the media process since the start',
   tandem_channel_events_total: 'Events of the media process that were applied',

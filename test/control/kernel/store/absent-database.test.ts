@@ -9,6 +9,7 @@ import { suite } from '../../../harness.ts'
 import { makeWorld } from '../../app-harness.ts'
 import { makeCallsWorld, until } from '../../calls-world.ts'
 import { makeDatabase, testEngine } from '../../database.ts'
+import { makeWholeApp } from '../../whole-app.ts'
 
 const test = suite('control/absent database')
 
@@ -42,7 +43,11 @@ async function makeWire(target: string) {
     for (const socket of sockets) socket.destroy()
     await closed
   }
-  return { target: String(url), cut, mend: () => listen(port) }
+  /** Lets nothing through any more, and breaks nothing. */
+  const hush = (): void => {
+    for (const socket of sockets) socket.unpipe().pause()
+  }
+  return { target: String(url), cut, hush, mend: () => listen(port) }
 }
 
 const name =
@@ -51,11 +56,15 @@ const name =
 const forsaken =
   'a connection that says nothing any more is given up: what follows, and the rest of its transaction, does not wait for it as well'
 
+const scraped =
+  '/metrics says that the database is away, without waiting for one that says nothing: a collector would not wait as long'
+
 const silent =
   'a database that says nothing any more, since its packets are lost, is away: what waits for it is at no fault'
 
 if (testEngine !== 'postgres') {
-  for (const one of [name, silent, forsaken]) test.skip(one, 'SQLite is a file, and not away: see full-disk.test.ts')
+  for (const one of [name, silent, forsaken, scraped])
+    test.skip(one, 'SQLite is a file, and not away: see full-disk.test.ts')
 } else {
   test(silent, async () => {
     const database = await makeDatabase()
@@ -67,6 +76,26 @@ if (testEngine !== 'postgres') {
     const error = await sql`select pg_sleep(2)`.execute(db).catch((thrown: unknown) => thrown)
     assert.is(faultOf(error), 'outage', String(error))
     await db.destroy()
+    await database.remove()
+  })
+
+  test(scraped, async () => {
+    const database = await makeDatabase()
+    const wire = await makeWire(database.target)
+    const world = await makeWholeApp({}, await openStore(wire.target))
+    assert.match((await world.live('GET /metrics')).text, /^tandem_store_up 1$/m)
+    wire.hush()
+    // Counts are kept for some seconds.
+    world.clock.advance(10_000)
+    let isAnswered = false
+    const asked = sql`select 1`.execute(world.store.db).catch(() => (isAnswered = true))
+    const { status, text } = await world.live('GET /metrics')
+    assert.is(status, 200)
+    assert.match(text, /^tandem_store_up 0$/m)
+    assert.not(isAnswered, 'the database was still waited for')
+    await wire.cut()
+    await asked
+    await world.close()
     await database.remove()
   })
 
