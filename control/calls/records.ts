@@ -2,11 +2,12 @@ import type {
   CodecName,
   DtmfMode,
   EndedReason,
+  Events,
   RecordingInfo,
   Reliability,
   SrtpPolicy,
-  StreamSnapshot,
 } from '../../media/protocol.ts'
+import type { Context } from '../http/context.ts'
 import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { noteFact } from '../kernel/store/after-commit.ts'
 import { type Place, rowBy, rowsOf } from '../kernel/store/compiled.ts'
@@ -92,10 +93,20 @@ export async function applyToLeg(
     const ofParticipant = type.startsWith('conference.participant.')
     const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant, ...others], live)
     const callId = ofParticipant ? (participant.session_call_id ?? call.id) : call.id
-    await appendEvent(trx, tenant, { type, at, object, callId })
+    const isAsked = ofParticipant ? participant.left_at !== null : changed.ended_reason === 'api_hangup'
+    await appendEvent(trx, tenant, { type, at, object, callId, request: isAsked ? requestOf(participant) : {} })
   }
   return { ...rows, call, participant }
 }
+
+/** Notes which request ends these legs, for the events that tell of it: the first attempt, where one resumes another. */
+export async function noteRequest(trx: Trx, context: Context, legs: readonly ParticipantRow[]): Promise<void> {
+  const ended_by = JSON.stringify({ requestId: context.requestId, idempotencyKey: context.idempotencyKey })
+  const unnoted = legs.filter(leg => leg.ended_by === null || !context.isResumed)
+  for (const { id } of unnoted) await forTenant(trx, context).change('participants', id, { ended_by })
+}
+
+const requestOf = (leg: ParticipantRow | undefined): Cause => JSON.parse(leg?.ended_by ?? '{}') as Cause
 
 /** The type of the fact that `noteBegun` reports. */
 export const CALL_BEGUN = 'call begun'
@@ -216,6 +227,7 @@ export async function insertParty(
     left_at: null,
     quality: null,
     cause: null,
+    ended_by: null,
     created: at,
     ...columns,
   }
@@ -258,8 +270,10 @@ export async function endSession(
   const change = { status: 'completed' as const, ended_reason: reason, ended_at: at, duration_ms }
   await forTenant(trx, tenant).change('calls', session.id, change)
   await countEnd(trx, tenant, { ...session, ...change })
-  const object = toCall({ ...session, ...change }, await legsOf(trx, session))
-  await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id })
+  const legs = await legsOf(trx, session)
+  const last = legs.reduce((one, next) => ((next.left_at ?? '') >= (one?.left_at ?? '') ? next : one), legs[0])
+  const object = toCall({ ...session, ...change }, legs)
+  await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id, request: requestOf(last) })
 }
 
 /** The legs of a call, or of a conference session. */
@@ -282,6 +296,8 @@ export async function callsOf(
   return new Map(rows.map(row => [row.id, row]))
 }
 
+type StreamChange = Events['stream.changed']
+
 const EVENT_OF_STREAM = {
   connecting: null,
   streaming: 'call.stream.started',
@@ -292,7 +308,7 @@ const EVENT_OF_STREAM = {
 } as const
 
 /** The columns of a stream that follow media's reports. */
-export const progressOf = (now: StreamSnapshot) => ({
+export const progressOf = (now: StreamChange) => ({
   status: now.status,
   frames_sent: now.framesSent,
   frames_dropped: now.framesDropped,
@@ -301,7 +317,7 @@ export const progressOf = (now: StreamSnapshot) => ({
 })
 
 /** Stores what media reports about a stream, and emits an event if its status changed. An ended stream does not change again. */
-export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnapshot, at: string): Promise<void> {
+export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamChange, at: string): Promise<void> {
   if (row.ended_reason !== null) return
   const tenant = tenantOf(row)
   const change = { ...progressOf(now), ended_reason: now.endedReason, ended_detail: now.endedDetail ?? null }
@@ -312,7 +328,7 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
   const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
   if (type === null) return
   const object = toMediaStream({ ...row, ...change })
-  await appendEvent(trx, tenant, { type, at, object, callId: row.call_id })
+  await appendEvent(trx, tenant, { type, at, object, callId: row.call_id, request: now.request ?? {} })
 }
 
 export const runningStreams = (trx: Trx, tenant: Tenant, callId: string): Promise<MediaStreamRow[]> =>
@@ -329,13 +345,13 @@ export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<v
 }
 
 /** How a stream ends of which media has nothing to report. */
-type StreamEnd = Pick<StreamSnapshot, 'status' | 'endedReason' | 'endedDetail'>
+type StreamEnd = Pick<StreamChange, 'status' | 'endedReason' | 'endedDetail' | 'request'>
 
 const CALL_ENDED: StreamEnd = { status: 'stopped', endedReason: 'call_ended' }
 export const STOPPED: StreamEnd = { status: 'stopped', endedReason: 'stopped' }
 
 /** The last counters that media reported of a stream. */
-const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, keyof StreamEnd> => ({
+const countersOf = (row: MediaStreamRow): Omit<StreamChange, keyof StreamEnd> => ({
   streamId: row.id,
   framesSent: row.frames_sent,
   framesDropped: row.frames_dropped,

@@ -22,7 +22,7 @@ import type { RunningCall, RunningCalls } from './conductor/running-calls.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from './dial.ts'
 import { hangUpLeg, mainLeg } from './legs.ts'
 import { participantSchema } from './participant-schema.ts'
-import { callsOf, legsOf } from './records.ts'
+import { callsOf, legsOf, noteRequest } from './records.ts'
 import { audioInput } from './sound/audio-schema.ts'
 import { participantAudioRoute, shownLive } from './sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
@@ -241,7 +241,9 @@ async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Pro
   const call = await forTenant(deps.store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
   if (call.ended_at !== null) return context.isResumed ? null : conflict('not_running', 'The call has ended.')
-  const reply = await endLine(deps.media, { call, legs: await legsOf(deps.store.db, call) })
+  const legs = await legsOf(deps.store.db, call)
+  await deps.store.transaction(trx => noteRequest(trx, context, legs))
+  const reply = await endLine(deps.media, { call, legs })
   if (!isFailure(reply)) return null
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()

@@ -181,6 +181,8 @@ interface ParticipantTable extends TenantColumns {
   quality: string | null
   /** JSON of `LegCause`; null: not stated. */
   cause: Generated<string | null>
+  /** JSON of the API request (`Cause`) that ends it; null: none does. */
+  ended_by: Generated<string | null>
   created: string
 }
 

@@ -4,7 +4,7 @@ import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
 import { ownSession } from '../calls/conductor/rooms/sessions.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { type Participant, participantParams, participantSchema, toParticipant } from '../calls/participant-schema.ts'
-import { callsOf } from '../calls/records.ts'
+import { callsOf, noteRequest } from '../calls/records.ts'
 import { audioInput } from '../calls/sound/audio-schema.ts'
 import { changeSound, shownLive } from '../calls/sound/participant-audio.ts'
 import { wakeWaiting } from '../calls/steps/follow.ts'
@@ -131,6 +131,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
         }
         if (isProblem(found)) return context.isResumed && found.problem === 'resource_conflict' ? removed : found
         const legId = found.participant.id
+        await store.transaction(trx => noteRequest(trx, context, [found.participant]))
         const reply = await deps.media.request('leg.hangup', { legId, reason: 'api_hangup' })
         if (isUndecided(reply)) return mediaUnavailable(reply.message)
         await deps.media.settled()

@@ -21,7 +21,7 @@ const LOGGED: { [N in EventName]?: (body: Extract<MediaEvent, { name: N }>['body
   'leg.fax': body => body,
   'leg.ended': ({ others: _, ...body }) => body,
   'capture.changed': ({ target, state, by }) => ({ target, paused: state.paused, by }),
-  'stream.changed': body => body,
+  'stream.changed': ({ request: _, ...body }) => body,
   'recording.ready': ({ recordingId, durationMs }) => ({ recordingId, durationMs }),
   'recording.failed': body => body,
   'transcript.ready': body => body,

@@ -357,7 +357,7 @@ export const COMMANDS = {
   'capture.resume': command<CaptureState>()('target', Type.Object({ target, request: requested })),
   'stream.start': command<StreamSnapshot>()('starts', streamSpec),
   /** Flushes, sends `stop`, closes; replies with the last counters. */
-  'stream.stop': command<StreamSnapshot>()('started', Type.Object({ streamId: id })),
+  'stream.stop': command<StreamSnapshot>()('started', Type.Object({ streamId: id, request: requested })),
   'stream.read': command<{ streams: StreamSnapshot[] }>()('main', Type.Object({ streamIds: list(id, MAX_IDS) })),
   /**
    * Records a leg alone, or a room: a channel for everybody who is or comes there, and one for the product. A party of a call's

@@ -149,7 +149,8 @@ export interface Events {
     by: 'command' | 'deadline' | 'ended'
     request?: Static<typeof requested>
   }
-  'stream.changed': StreamSnapshot
+  /** `request`: as in `stream.stop`. */
+  'stream.changed': StreamSnapshot & { request?: Static<typeof requested> }
   'recording.ready': RecordingInfo
   'recording.failed': { recordingId: string; message: string }
   /**

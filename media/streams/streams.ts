@@ -12,13 +12,15 @@ interface Entry {
   /** Where its receiver is heard; null: nowhere. */
   chorus: Chorus | null
   stream: RunningStream
+  /** The request that stops it. */
+  stoppedBy?: Request<'stream.stop'>['request']
 }
 
 /** The media streams of one engine thread. A leg or room that goes closes its sinks, and so its streams. */
 class Streams implements SinkKind {
   readonly commands = {
     'stream.start': (request: Request<'stream.start'>) => this.#start(request),
-    'stream.stop': ({ streamId }: Request<'stream.stop'>) => this.#stop(streamId),
+    'stream.stop': (request: Request<'stream.stop'>) => this.#stop(request),
     'stream.read': ({ streamIds }: Request<'stream.read'>) => ({ streams: this.#read(streamIds) }),
   }
   readonly #world: SinkWorld
@@ -38,8 +40,10 @@ class Streams implements SinkKind {
     if (this.#entries.has(spec.streamId)) return { failure: 'conflict', message: 'a stream with this ID exists' }
     const stream = this.#dialler.startStream(spec, {
       changed: snapshot => {
+        const request = this.#entries.get(spec.streamId)?.stoppedBy
+        const isStopped = snapshot.endedReason === 'stopped' && request !== undefined
         if (snapshot.endedReason !== null) this.#drop(spec.streamId)
-        this.#world.emit('stream.changed', snapshot)
+        this.#world.emit('stream.changed', isStopped ? { ...snapshot, request } : snapshot)
       },
       now: this.#world.now,
       press: key => this.#world.press(spec.target, key),
@@ -69,9 +73,10 @@ class Streams implements SinkKind {
     if (stream.voice !== null) chorus?.remove(stream.voice)
   }
 
-  async #stop(streamId: string): Promise<StreamSnapshot | Failure> {
+  async #stop({ streamId, request }: Request<'stream.stop'>): Promise<StreamSnapshot | Failure> {
     const entry = this.#entries.get(streamId)
     if (entry === undefined) return { failure: 'not_found', message: `no stream ${streamId}` }
+    entry.stoppedBy ??= request
     return entry.stream.stop('stopped')
   }
 

@@ -99,7 +99,7 @@ export async function startControl(world: World, media: { path: string }, option
   const asked = { store, vault, media: client, now, sipHost: '127.0.0.1', allowedNetworks, streams: startDeps }
   const dial = { ...asked, changes: new Turns() }
   const resolve = options.resolve ?? (async () => ['93.184.216.34'])
-  const streams = { ...startDeps, store, media: client, now, resolve }
+  const streams = { ...startDeps, store, media: client, now, resolve, stops: dial.changes }
   const running = new RunningCalls(store)
   const app = await serve(world, [
     ...callRoutes({ ...dial, streamsProblem: streamsProblem(streams), running }),

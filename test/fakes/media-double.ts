@@ -202,12 +202,12 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     model.emit('stream.changed', { ...stream })
     return stream
   },
-  'stream.stop': (model, { streamId }) => {
+  'stream.stop': (model, { streamId, request }) => {
     const stream = model.streams.get(streamId)
     if (stream === undefined) return notFound(streamId)
     model.streams.delete(streamId)
     const last: StreamSnapshot = { ...stream, status: 'stopped', endedReason: 'stopped' }
-    model.emit('stream.changed', last)
+    model.emit('stream.changed', request === undefined ? last : { ...last, request })
     return last
   },
   'stream.read': (model, { streamIds }) => ({ streams: streamIds.flatMap(id => model.streams.get(id) ?? []) }),

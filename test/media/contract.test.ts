@@ -249,6 +249,21 @@ for (const [name, open] of [
     assert.is(failureOf(await party.run('recording.start', start)), 'conflict', 'its file is written')
   })
 
+  proves('what is told of a stream that is stopped has the request that stopped it', async party => {
+    const legId = await answered(party, 'call_1')
+    await party.run('stream.start', {
+      ...{ streamId: 'ms_1', url: 'ws://127.0.0.1:9/', tracks: 'inbound', format: 'mulaw_8000' },
+      ...{ customParameters: {}, accountSid: 'org_1', callSid: 'call_1', signingSecret: '', target: { legId } },
+      addresses: { publicOnly: true, allowed: [] },
+    })
+    const request = { requestId: 'req_1', idempotencyKey: null }
+    assert.is(failureOf(await party.run('stream.stop', { streamId: 'ms_1', request })), null)
+    const changes = () => party.events().flatMap(({ name, body }) => (name === 'stream.changed' ? [body] : []))
+    for (let n = 0; n < 2000 && changes().at(-1)?.endedReason == null; n++) await setTimeout(5)
+    const { endedReason, request: by } = changes().at(-1)!
+    assert.equal([endedReason, by], ['stopped', request])
+  })
+
   proves('what is not there is not found', async party => {
     assert.is(failureOf(await hangup(party)), 'not_found')
     const legId = 'part_1'

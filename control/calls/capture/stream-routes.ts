@@ -9,6 +9,7 @@ import { operations, type Route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Turns } from '../../kernel/turns.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { mediaUnavailable } from '../dial.ts'
 import { applyStream, endStream, progressOf, runningStreams, STOPPED } from '../records.ts'
@@ -25,6 +26,8 @@ interface StreamDeps extends StartDeps {
   media: MediaPort
   now: () => Date
   resolve: Resolve
+  /** By stream. */
+  stops: Turns
 }
 
 const READ_DEADLINE_MS = 500
@@ -87,7 +90,8 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       description:
         'Queued frames are sent, then `stop`. The call continues. Returns the final counters; 409 if the stream has ended.',
       params: streamParams,
-      handler: (context, { params }) => stopStream(deps, context, params.id, params.stream_id),
+      handler: (context, { params: { id, stream_id } }) =>
+        deps.stops.take(stream_id, () => stopStream(deps, context, id, stream_id)),
     }),
   ]
 }
@@ -144,7 +148,9 @@ async function stopStream(
   if (row.ended_reason !== null) {
     return context.isResumed ? toMediaStream(row) : conflict('not_running', 'The stream has ended.')
   }
-  const reply = await deps.media.request('stream.stop', { streamId })
+  const { requestId, idempotencyKey } = context
+  const request = { requestId, idempotencyKey }
+  const reply = await deps.media.request('stream.stop', { streamId, request })
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
   const stopped = await context.transaction(async trx => {
@@ -153,7 +159,9 @@ async function stopStream(
     const at = deps.now().toISOString()
     // A failure: media does not know it, as it waits for the answer of the call, or has just ended.
     if (current !== undefined)
-      await (isFailure(reply) ? endStream(trx, current, at, STOPPED) : applyStream(trx, current, reply, at))
+      await (isFailure(reply)
+        ? endStream(trx, current, at, { ...STOPPED, request })
+        : applyStream(trx, current, { ...reply, request }, at))
     return toMediaStream((await streams.find('media_streams', streamId)) ?? row)
   })
   // Its start may have come to media meanwhile; one that comes later is stopped by its event.

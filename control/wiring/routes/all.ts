@@ -79,7 +79,7 @@ export function routes(
     streams: streamDeps(config),
     changes: new Turns(),
   }
-  const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
+  const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost, stops: dial.changes }
   const fits = streamsProblem(streams)
   return atItsNode(store, [
     ...callRoutes({ ...dial, streamsProblem: fits, running: parts.running ?? NO_CALLS }),

@@ -290,11 +290,41 @@ test('calls are listed by status and kind', async () => {
   await world.close()
 })
 
+/** The IDs of the requests that have caused events of this type. */
+const requestsOf = async (world: CallsWorld, id: string, type: string): Promise<(string | null)[]> =>
+  (await world.control.ask(`GET /v1/calls/${id}/events`)).body.data
+    .filter((event: { type: string }) => event.type === type)
+    .map(({ request }: { request: { id: string } | null }) => request?.id ?? null)
+
+test('the events of an end by the API have its request: of a participant, of a session; whoever hangs up has none', async () => {
+  const world = await makeCallsWorld()
+  const { control, media, openRoom } = world
+  for (const leg of ['part_1', 'part_2', 'part_3', 'part_4']) await media.dialInUntil('leg.move', leg, '1001')
+  await media.committed()
+  const session = (await control.ask(`GET /v1/conference_rooms/${openRoom}`)).body.live.call_id
+  media.hangUp('part_1')
+  await media.committed()
+  const removed = await control.ask(`DELETE /v1/conference_rooms/${openRoom}/participants/part_2`)
+  const closed = await control.ask(`POST /v1/calls/${session}/hangup`)
+  await media.committed()
+  const [first, second] = [removed.headers['request-id'], closed.headers['request-id']]
+  const left = await requestsOf(world, session, 'conference.participant.left')
+  assert.equal(left, [second, second, first, null])
+  assert.equal(await requestsOf(world, session, 'conference.ended'), [second])
+  const { data } = (await control.ask('GET /v1/events?type=call.ended')).body
+  assert.equal(
+    data.map(({ request }: { request: { id: string } | null }) => request?.id ?? null),
+    [second, second, first, null],
+  )
+  await world.close()
+})
+
 test('hanging up ends the call as api_hangup; a second time answers 409', async () => {
   const world = await makeCallsWorld()
   const id = await echoCall(world)
   const ended = await world.control.ask(`POST /v1/calls/${id}/hangup`)
   assert.equal([ended.status, ended.body.status, ended.body.ended_reason], [200, 'completed', 'api_hangup'])
+  assert.equal(await requestsOf(world, id, 'call.ended'), [ended.headers['request-id']])
   const again = await world.control.ask(`POST /v1/calls/${id}/hangup`)
   assert.equal([again.status, again.body.error.details.reason], [409, 'not_running'])
   await world.close()

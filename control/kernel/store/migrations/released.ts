@@ -114,3 +114,4 @@ export { whyUnreached as '418-why-unreached' } from './400-449/418-why-unreached
 export { nodeSip as '419-node-sip' } from './400-449/419-node-sip.ts'
 export { nodeWs as '420-node-ws' } from './400-449/420-node-ws.ts'
 export { legRevisions as '421-leg-revisions' } from './400-449/421-leg-revisions.ts'
+export { endedBy as '422-ended-by' } from './400-449/422-ended-by.ts'

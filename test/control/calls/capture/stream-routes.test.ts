@@ -70,6 +70,22 @@ test('a stream is stopped by DELETE with its final counters; one that has ended 
   await world.close()
 })
 
+test('of DELETEs of a stream at once one stops it, and is the request of the event; the others answer 409', async () => {
+  const world = await makeCallsWorld()
+  const { control } = world
+  const id = await echoCall(world)
+  const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
+  const stop = (key: string) =>
+    control.ask(`DELETE /v1/calls/${id}/streams/${body.id}`, undefined, { headers: { 'idempotency-key': key } })
+  const answers = await Promise.all(['a', 'b', 'c'].map(stop))
+  assert.equal(answers.map(({ status }) => status).sort(), [200, 409, 409])
+  const key = ['a', 'b', 'c'][answers.findIndex(({ status }) => status === 200)]
+  const [stopped] = (await control.ask(`GET /v1/calls/${id}/events`)).body.data
+  assert.equal([stopped.type, stopped.request.idempotency_key], ['call.stream.stopped', key])
+  assert.match(stopped.request.id, /^req_/)
+  await world.close()
+})
+
 test('a stream that is stopped while its start is on the way does not run, whenever the start comes', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world

@@ -97,7 +97,7 @@ test('a hang-up answers the call as it is now', async () => {
 test('a call that is hung up before media knows of it is over, and nobody is left ringing', async () => {
   const world = await makeCallsWorld()
   const { media, control } = world
-  let hungUp: Promise<{ status: number; body: { status: string } }> | undefined
+  let hungUp: ReturnType<typeof control.ask> | undefined
   // The hang-up overtakes the dialling.
   media.overrides.set('leg.hangup', () =>
     media.sent('leg.dial').length === 0 ? { failure: 'not_found', message: 'no such leg' } : undefined,
@@ -115,6 +115,8 @@ test('a call that is hung up before media knows of it is over, and nobody is lef
   const placed = await control.ask('POST /v1/calls', DIAL)
   assert.is(placed.status, 201)
   assert.is((await hungUp)?.body.status, 'cancelled')
+  const [ended] = (await control.ask(`GET /v1/calls/${placed.body.id}/events`)).body.data
+  assert.equal([ended.type, ended.request?.id], ['call.ended', (await hungUp)?.headers['request-id']])
   await media.command('leg.hangup', undefined, 2)
   assert.is(media.legs.size, 0)
   await world.close()
