@@ -66,9 +66,7 @@ export class BrowserAdmission {
     })
   }
 
-  /**
-   * A member who is rung while its softphone connects is rung there too, unless the softphone resumes a ringing call.
-   */
+  /** A member who is rung while its softphone connects is rung there too, unless the softphone resumes a ringing call. */
   async connected(trx: Trx, { body, at }: Of<'browser.connected'>): Promise<void> {
     const { browserId, goesOn } = body
     const session = await sessionOf(trx, browserId)

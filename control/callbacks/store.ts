@@ -62,9 +62,7 @@ interface Cancelling {
   request?: Cause
 }
 
-/**
- * Cancels callbacks to numbers that must not be called any more, unless they are on a call. Numbers in E.164, or a prefix that ends in `*`.
- */
+/** Cancels callbacks to numbers that must not be called any more, unless they are on a call. Numbers in E.164, or a prefix that ends in `*`. */
 export async function cancelCallbacksTo(
   trx: Trx,
   tenant: Tenant,

@@ -2,10 +2,7 @@ import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { CallRow } from './tables.ts'
 
-/**
- * From a call's answer to its end [ms], as media has measured it. If nobody measured it, by the wall clock, which an operator may have
- * set back.
- */
+/** From a call's answer to its end [ms], as media has measured it. If nobody measured it, by the wall clock, which an operator may have set back. */
 export const durationOf = (call: Pick<CallRow, 'answered_at' | 'duration_ms'>, endedAt: string): number =>
   call.answered_at === null ? 0 : (call.duration_ms ?? Math.max(0, Date.parse(endedAt) - Date.parse(call.answered_at)))
 

@@ -17,10 +17,7 @@ function local(pool: readonly string[], to: string): readonly string[] {
   return near.filter((_, i) => shared[i] === most)
 }
 
-/**
- * The calling number for a call, from a pool; null: the pool is empty. `turn`: number of calls so far, by which equally good numbers take
- * turns.
- */
+/** The calling number for a call, from a pool; null: the pool is empty. `turn`: number of calls so far, by which equally good numbers take turns. */
 export function callerNumber(
   pool: readonly string[],
   { to, turn, isLocal }: { to: string; turn: number; isLocal: boolean },

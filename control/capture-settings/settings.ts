@@ -19,9 +19,7 @@ const consent = input({
   ),
 })
 
-/**
- * Capture settings: fields of routes, queues, assistants, flows and the organisation. Each field is inherited separately.
- */
+/** Capture settings: fields of routes, queues, assistants, flows and the organisation. Each field is inherited separately. */
 export const captureFields = {
   record: nullable(Type.Boolean({ description: `Record the calls. ${INHERITED}` })),
   transcribe: nullable(Type.Boolean({ description: `Transcribe the calls. ${INHERITED}` })),

@@ -58,10 +58,7 @@ function makeFolder(path: string): void {
   mkdirSync(path, PRIVATE_MODE)
 }
 
-/**
- * Prevents a second instance by an exclusive SQLite lock. The operating system releases it even if the process is killed. `release` gives
- * it up.
- */
+/** Prevents a second instance by an exclusive SQLite lock. The operating system releases it even if the process is killed. `release` gives it up. */
 export function lockDataDir(dataDir: string): { release(): void } | { error: string } {
   const lock = new BetterSqlite3(join(dataDir, 'run', 'lock'), { timeout: 0 })
   try {

@@ -154,10 +154,7 @@ export class MediaEvents {
     return true
   }
 
-  /**
-   * Reports an error that means that the store is unavailable, and refuses callers until it is back; false: it is another
-   * error.
-   */
+  /** Reports an error that means that the store is unavailable, and refuses callers until it is back; false: it is another error. */
   storeAway(error: unknown, fields: object = {}): boolean {
     if (!this.#note(error, { waiting: this.#jobs.length, ...fields })) return false
     this.#answerMarks()

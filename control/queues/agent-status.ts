@@ -9,10 +9,7 @@ import type { AgentStatus } from './agent-schema.ts'
 import { allQueues, answeredBy, recallRings } from './settings/store.ts'
 import type { AgentStatusRow, AgentWish } from './tables.ts'
 
-/**
- * An agent's presence. The agent sets `available`, `away` and `offline`; calls lead to `busy` and `wrap_up`, and back to the last
- * setting.
- */
+/** An agent's presence. The agent sets `available`, `away` and `offline`; calls lead to `busy` and `wrap_up`, and back to the last setting. */
 
 /** How long an agent's phone stays silent after a missed call [ms]. A `rest_until` further ahead was written before the clock was set back. */
 export const REST_MS = 5000

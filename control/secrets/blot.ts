@@ -38,10 +38,7 @@ function formsOf(value: string): string[] {
   return [...new Set(forms)]
 }
 
-/**
- * The characters of base64 that are the same whatever surrounds the secret, if it starts at this offset in a group of
- * three bytes.
- */
+/** The characters of base64 that are the same whatever surrounds the secret, if it starts at this offset in a group of three bytes. */
 function inBase64(bytes: Buffer, before: number, encoding: 'base64' | 'base64url'): string {
   const encoded = Buffer.concat([Buffer.alloc(before), bytes])
     .toString(encoding)

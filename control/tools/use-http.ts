@@ -39,9 +39,7 @@ export type UseResult = { attempts: number; httpStatus: number | null } & (
   | { outcome: 'failed' | 'timeout'; message: string }
 )
 
-/**
- * Sends a tool's request to a customer's server. Each attempt reads the secrets again, so a rotated one is not sent.
- */
+/** Sends a tool's request to a customer's server. Each attempt reads the secrets again, so a rotated one is not sent. */
 export async function useHttp(parts: ToolParts, http: HttpSettings, use: HttpUse): Promise<UseResult> {
   const names = secretsIn(http)
   const endsAt = performance.now() + MAX_USE_MS

@@ -5,10 +5,7 @@ import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import { toConnection } from './connection-schema.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/**
- * Stores media's report about a far end, and sends an event on a change. A connection that is disabled or deleted
- * meanwhile is ignored.
- */
+/** Stores media's report about a far end, and sends an event on a change. A connection that is disabled or deleted meanwhile is ignored. */
 export async function applyConnectionReport(
   trx: Trx,
   { connectionId, status, sipCode, serviceRoute = [] }: Events['connection.changed'],

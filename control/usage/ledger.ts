@@ -17,9 +17,7 @@ interface Use {
   amounts: Partial<Record<Meter, number>>
 }
 
-/**
- * Writes usage into the ledger, in the transaction of what it counts. Each meter counts a source once, so a repeated event counts once.
- */
+/** Writes usage into the ledger, in the transaction of what it counts. Each meter counts a source once, so a repeated event counts once. */
 export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }: Use): Promise<void> {
   const entries = Object.entries(amounts).map(([meter, amount]) => ({
     id: newId('usage_entry'),

@@ -76,10 +76,7 @@ export const flowModels =
     })
   }
 
-/**
- * A caller who asks not to be called again hears a confirmation, whatever the model does, because the number is already on the
- * list.
- */
+/** A caller who asks not to be called again hears a confirmation, whatever the model does, because the number is already on the list. */
 const confirming = (model: FlowModel): FlowModel => ({
   ...model,
   reply: async (request, listener) => {

@@ -17,9 +17,7 @@ const FIRST_PART_MS = 4000
 const MAX_ROUNDS = 4
 /** Maximum number of tool calls in one answer; further ones are ignored. */
 const MAX_CALLS = 8
-/**
- * Maximum length of a model's answer [characters]: some three minutes of speech. The rest is neither spoken nor paid for.
- */
+/** Maximum length of a model's answer [characters]: some three minutes of speech. The rest is neither spoken nor paid for. */
 const MAX_SAID = 3000
 
 export interface ReplyParts {

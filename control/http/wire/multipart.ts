@@ -88,10 +88,7 @@ const propertyOf = (schema: unknown, name: string): Shape | undefined => {
 const takesText = ({ type, const: only, anyOf }: Shape): boolean =>
   type === 'string' || typeof only === 'string' || anyOf?.some(takesText) === true
 
-/**
- * Form fields are text: the schema of the parameter decides what `true` means. Invalid JSON stays unchanged, and validation
- * reports it.
- */
+/** Form fields are text: the schema of the parameter decides what `true` means. Invalid JSON stays unchanged, and validation reports it. */
 function typed(value: unknown, shape: Shape | undefined): unknown {
   if (shape === undefined || takesText(shape) || typeof value !== 'string') return value
   try {

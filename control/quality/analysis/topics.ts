@@ -3,10 +3,7 @@ import { isContent, plainWords, singular } from './words.ts'
 
 const MAX_TOPICS = 6
 
-/**
- * The customer's topics: significant words, alone or in pairs, most frequent first. A pair that occurs at least twice stands for both
- * words.
- */
+/** The customer's topics: significant words, alone or in pairs, most frequent first. A pair that occurs at least twice stands for both words. */
 export function topicsIn(lines: readonly Line[]): string[] {
   const counts = new Map<string, number>()
   for (const { side, text } of lines) {

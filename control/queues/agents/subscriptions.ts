@@ -72,10 +72,7 @@ export class PhoneSubscriptions {
     }
   }
 
-  /**
-   * Sends changes to each subscription; called periodically. Subscriptions of members without an account, or who are inactive,
-   * end.
-   */
+  /** Sends changes to each subscription; called periodically. Subscriptions of members without an account, or who are inactive, end. */
   async look(media: MediaPort): Promise<void> {
     if (this.#byId.size === 0 || this.#looking) return
     this.#looking = true
@@ -138,10 +135,7 @@ function readAbout(about: string): Omit<Subscription, 'told'> | null {
   }
 }
 
-/**
- * The member that a phone asks about: itself, or a colleague of its organisation and mode, by extension or account; null:
- * nobody.
- */
+/** The member that a phone asks about: itself, or a colleague of its organisation and mode, by extension or account; null: nobody. */
 export async function watchedBy(
   store: Pick<Store, 'db'>,
   account: SipCredentialRow,

@@ -2,9 +2,7 @@ import type { SourcedBooking } from '../../callbacks/booking.ts'
 import { settingsOf } from '../settings/store.ts'
 import type { QueueRow } from '../tables.ts'
 
-/**
- * Who returns a queue's callbacks, and how urgent they are (specification, "Queue": `callbacks`), in the form of a booking.
- */
+/** Who returns a queue's callbacks, and how urgent they are (specification, "Queue": `callbacks`), in the form of a booking. */
 export function returnedByQueue(
   queue: QueueRow,
 ): Pick<SourcedBooking, 'queue_id' | 'route' | 'priority' | 'agent_id' | 'assistant_id'> {
