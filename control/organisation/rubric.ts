@@ -15,6 +15,9 @@ const FIGURES = [
   'interruptions',
   'sentiment',
 ] as const
+/** What a check of phrases, or of a figure, goes by; the others take neither. */
+const OF_PHRASES = ['phrases', 'by', 'within_seconds'] as const
+const OF_FIGURE = ['least', 'most'] as const
 const KINDS = ['phrases', 'disclosures', 'forbidden_phrases', 'checklist', ...FIGURES] as const
 export type FigureKind = (typeof FIGURES)[number]
 
@@ -57,6 +60,9 @@ export function rubricProblem(rubric: readonly Criterion[], param: string): Prob
     if (how.kind === 'phrases' && (how.phrases ?? []).length === 0) {
       return needed(`${at}.check.phrases`, 'A check of phrases needs phrases.')
     }
+    const stray = [...(how.kind === 'phrases' ? [] : OF_PHRASES), ...(isFigure(how.kind) ? [] : OF_FIGURE)]
+    const unused = stray.find(name => how[name] !== undefined)
+    if (unused !== undefined) return invalid(`${at}.check.${unused}`, `A check of ${how.kind} does not use ${unused}.`)
     if (isFigure(how.kind) && how.least === undefined && how.most === undefined) {
       return needed(`${at}.check.least`, 'A check of a figure needs least or most.')
     }

@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { setLocked } from '../calls/session-state.ts'
 import { DEFAULT_SETTINGS, type RoomSchedule, scheduleOf, settingsOf } from '../calls/settings.ts'
+import { wakeWaiting } from '../calls/steps/follow.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem } from '../http/errors.ts'
@@ -111,6 +112,7 @@ export async function changeRoom(
       updated: deps.now().toISOString(),
     }
     await forTenant(trx, context).change('conference_rooms', id, change)
+    if (active === false || body.settings?.wait_for_moderator === false) wakeWaiting(trx, id)
     return toObject(trx, context, { ...row, ...change })
   })
 }

@@ -1,4 +1,5 @@
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
+import { wakeWaiting } from '../calls/steps/follow.ts'
 import { conflict, isProblem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { deleteRoute, retrieveRoute } from '../http/plain-resource.ts'
@@ -72,8 +73,11 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       description:
         '409 while a session is running or an inbound route leads to it; `details.used_by` lists the routes.',
       usesOf: deps.usesOf,
-      before: async (trx, _context, row) =>
-        (await runningSession(trx, row)) === undefined ? null : conflict('in_use', 'A session is running in the room.'),
+      before: async (trx, _context, row) => {
+        wakeWaiting(trx, row.id)
+        const isRunning = (await runningSession(trx, row)) !== undefined
+        return isRunning ? conflict('in_use', 'A session is running in the room.') : null
+      },
     }),
   ]
 }

@@ -262,12 +262,21 @@ test('what cannot be evaluated is refused with the reason', async () => {
   const id = await world.call(CALL)
   const refused = await world.ask(`POST /v1/calls/${id}/qa`, { key: world.ours.keys.live })
   assert.equal([refused.status, refused.body.error.details.reason], [409, 'no_rubric'])
-  for (const check of [{ kind: 'phrases' }, { kind: 'talk_ratio' }]) {
+  for (const [check, code, param] of [
+    [{ kind: 'phrases' }, 'missing', 'phrases'],
+    [{ kind: 'talk_ratio' }, 'missing', 'least'],
+    [{ kind: 'phrases', phrases: ['hello'], most: 1 }, 'invalid', 'most'],
+    [{ kind: 'talk_ratio', most: 1, by: 'agent' }, 'invalid', 'by'],
+    [{ kind: 'checklist', within_seconds: 5 }, 'invalid', 'within_seconds'],
+  ] as const) {
     const answer = await world.ask('PATCH /v1/organisation', {
       key: world.ours.keys.live,
       body: { qa_rubric: [{ key: 'a', label: 'A', check }] },
     })
-    assert.is(answer.body.error?.code, 'parameter_missing')
+    assert.equal(
+      [answer.body.error?.code, answer.body.error?.param],
+      [`parameter_${code}`, `qa_rubric[0].check.${param}`],
+    )
   }
 })
 

@@ -246,6 +246,37 @@ test('who is made a moderator while waiting for one comes in, and lets the other
   await world.close()
 })
 
+test('who waits for a moderator is told of a change of its room at once: let in, or that it is closed', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const path = `/v1/conference_rooms/${openRoom}`
+  const change = (body: object) => control.ask(`PATCH ${path}`, body)
+  const wait = async (leg: string): Promise<void> => {
+    await change({ active: true, settings: { wait_for_moderator: true } })
+    media.dialIn(leg, '1001')
+    assert.equal((await media.command('leg.play', leg)).sources[0], { kind: 'prompt', name: 'wait-moderator' })
+    await media.committed()
+  }
+  await wait('part_1')
+  await change({ settings: { wait_for_moderator: false } })
+  await media.command('leg.move', 'part_1')
+  await media.committed()
+  media.hangUp('part_1')
+  await media.committed()
+  const closed = [
+    { kind: 'prompt', name: 'room-closed' },
+    { kind: 'prompt', name: 'goodbye' },
+  ]
+  await wait('part_2')
+  await change({ active: false })
+  assert.equal((await media.command('leg.play', 'part_2', 2)).sources, closed)
+  await wait('part_3')
+  await world.store.db.deleteFrom('inbound_routes').where('target_id', '=', openRoom).execute()
+  assert.is((await control.ask(`DELETE ${path}`)).status, 200)
+  assert.equal((await media.command('leg.play', 'part_3', 2)).sources, closed)
+  await world.close()
+})
+
 test('a call on its own is transferred into a room, and is seated there', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
