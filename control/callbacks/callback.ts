@@ -44,6 +44,12 @@ export const closedProblem = ({ status }: CallbackRow): Problem | null =>
     ? null
     : conflict('callback_closed', `The callback is ${status}.`)
 
+/** Why a callback that waits cannot have so few attempts: it would have one more. */
+export const attemptsProblem = ({ status, attempts }: CallbackRow, max = attempts + 1): Problem | null =>
+  WAITING.includes(status) && max <= attempts
+    ? invalid('max_attempts', `${attempts} attempts were made already.`)
+    : null
+
 interface Plan {
   due_at: string
   window_end: string | null

@@ -6,7 +6,15 @@ import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { book, type CallbackDeps, referencesProblem, returnerOf } from './booking.ts'
-import { closedProblem, closing, nextStatus, planCallback, routeProblem, withNote } from './callback.ts'
+import {
+  attemptsProblem,
+  closedProblem,
+  closing,
+  nextStatus,
+  planCallback,
+  routeProblem,
+  withNote,
+} from './callback.ts'
 import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
 import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
 import { authorOf, saveCallback } from './store.ts'
@@ -77,7 +85,10 @@ async function change(
   body: Static<typeof changeBody>,
 ): Promise<Callback | Problem> {
   return context.withRow('callbacks', 'callback', id, async (trx, row) => {
-    const refused = closedProblem(row) ?? (await referencesProblem(deps, context, body, trx))
+    const refused =
+      closedProblem(row) ??
+      attemptsProblem(row, body.max_attempts) ??
+      (await referencesProblem(deps, context, body, trx))
     if (refused !== null) return refused
     const { note, due_at, window_end, metadata, ...same } = body
     const plan = await replan(deps, trx, context, { row, due_at, window_end })

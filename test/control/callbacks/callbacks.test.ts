@@ -311,6 +311,12 @@ test('an open callback is changed by what is sent; any change of a closed one an
   assert.match(local.body.error.message, 'due_at must be a time with its offset, such as 20')
   const early = await app.live(`PATCH ${path}`, { window_end: '2026-11-22T07:00:00Z' })
   assert.equal(refusal(early), [400, 'window_end', undefined])
+  await app.store.db.updateTable('callbacks').set({ attempts: 2 }).execute()
+  const used = await app.live(`PATCH ${path}`, { max_attempts: 2 })
+  assert.equal(refusal(used), [400, 'max_attempts', undefined], 'it would be called once more')
+  assert.is((await app.live(`PATCH ${path}`, { max_attempts: 3 })).status, 200)
+  await setStatus(app, 'dialing')
+  assert.is((await app.live(`PATCH ${path}`, { max_attempts: 2 })).status, 200, 'this is the second')
   for (const status of ['completed', 'failed', 'cancelled', 'expired']) {
     await setStatus(app, status)
     assert.equal(refusal(await app.live(`PATCH ${path}`, { name: 'x' })), [409, null, 'callback_closed'])
