@@ -25,6 +25,9 @@ const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PA
 
 /** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env`: environment of the child processes. */
 export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
+  // Closing a terminal sends SIGHUP too, which for a service means to reload its files: it does that anyway when it starts.
+  const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
+  if (!isAtTerminal) process.on('SIGHUP', () => {})
   // Files that we write cannot be read by other users, in any directory.
   process.umask(process.umask() | 0o007)
   const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
@@ -68,8 +71,6 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   const busy = await httpPortError(config.httpHost, config.httpPort)
   if (busy !== null) return refuse(busy)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => supervisor.stop())
-  // Closing a terminal sends SIGHUP too, which for a service means to reload its files.
-  const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   process.on('SIGHUP', () => (isAtTerminal ? supervisor.stop() : supervisor.reload()))
   return supervisor.run().finally(async () => {
     await output?.settled()

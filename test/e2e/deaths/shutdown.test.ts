@@ -1,10 +1,11 @@
 // Judges timing: it compares audio sample by sample, and when it arrives.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
@@ -94,6 +95,37 @@ test(
     }
     assert.is((await product.api('GET', '/calls')).status, 200, 'the instance that was there has not noticed')
     taken.close()
+    rmSync(folder, { recursive: true })
+  },
+  SLOW,
+)
+
+test(
+  'SIGHUP, which for a service means to read its certificates again, does not end one that is only starting',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tandem-reloaded-'))
+    mkdirSync(join(folder, 'run'))
+    // A media process that is left over: the start waits for its end.
+    const orphan = spawn('sleep', ['60'])
+    writeFileSync(join(folder, 'run', 'media.pid'), String(orphan.pid))
+    const env = {
+      ...process.env,
+      TANDEM_DATA_DIR: folder,
+      TANDEM_HTTP_PORT: '0',
+      TANDEM_SIP_PORT: String(await freePort()),
+      TANDEM_WS_PORT: String(await freePort()),
+      TANDEM_RTP_PORTS: '33100-33199',
+      TANDEM_SPEECH_PRELOAD: 'no',
+      TANDEM_WARM_UP: 'no',
+    }
+    const child = spawn(process.execPath, [CLI, 'start'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+    const ended = once(child, 'exit')
+    while (!existsSync(join(folder, 'run', 'lock'))) await sleep(5)
+    child.kill('SIGHUP')
+    orphan.kill()
+    await Promise.race([once(child.stdout, 'data'), ended])
+    child.kill('SIGTERM')
+    assert.equal(await ended, [0, null])
     rmSync(folder, { recursive: true })
   },
   SLOW,
