@@ -40,7 +40,6 @@ const changeBody = input({
 type Change = Static<typeof changeBody>
 
 export function roomParticipantRoutes(deps: DialDeps): Route[] {
-  const { store } = deps
   return [
     api.get({
       path: '/conference_rooms/:id/participants',
@@ -49,23 +48,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       description: 'Including those who are joining: being dialled, entering the PIN, waiting for a moderator.',
       query: listQuery,
       reply: listOf(participantSchema),
-      handler: async (context, { params, query }) => {
-        if ((await findRoom(store.db, context, params.id)) === undefined) return missing('conference_room', params.id)
-        const ofRoom = forTenant(store.db, context).select('calls').select('id').where('room_id', '=', params.id)
-        const rows = forTenant(store.db, context)
-          .select('participants')
-          .selectAll()
-          .where('left_at', 'is', null)
-          .where('call_id', 'in', ofRoom)
-        const list = await page(rows, query, `/v1/conference_rooms/${params.id}/participants`, row => row)
-        if (isProblem(list)) return list
-        const calls = await callsOf(store.db, context, list.data)
-        const rowsOf = (row: ParticipantRow) => {
-          const call = calls.get(row.call_id)
-          return call === undefined ? [] : [{ participant: row, call }]
-        }
-        return { ...list, data: await shownLive(deps.media, list.data.flatMap(rowsOf)) }
-      },
+      handler: (context, { params, query }) => list(deps, context, params.id, query),
     }),
     api.post({
       path: '/conference_rooms/:id/participants',
@@ -77,29 +60,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       status: 201,
       reply: participantSchema,
       errors: [409, 503],
-      handler: async (context, { params, body }) => {
-        const room = await findRoom(store.db, context, params.id)
-        if (room === undefined) return missing('conference_room', params.id)
-        const shut = await roomProblem(store.db, room, { now: deps.now(), isInvited: true })
-        if (shut !== null) return shut
-        const asked = {
-          to: body.to,
-          from: body.from,
-          target: { type: 'room' as const, id: room.id },
-          timeoutS: body.timeout_s ?? 45,
-          capture: {},
-          metadata: body.metadata ?? {},
-          role: body.role ?? 'member',
-          muted: body.muted ?? false,
-          audio: body.audio,
-          isInvited: true,
-          near: (await ownSession(store.db, room))?.id,
-        }
-        const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
-          context.keep(trx, toParticipant(participant, call)),
-        )
-        return 'problem' in placed ? placed : toParticipant(placed.participant, placed.call)
-      },
+      handler: (context, { params, body }) => invite(deps, context, params.id, body),
     }),
     api.patch({
       path: '/conference_rooms/:id/participants/:participant_id',
@@ -121,24 +82,69 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       params: participantParams,
       reply: deletedObject('participant'),
       errors: [409, 503],
-      handler: async (context, { params }) => {
-        const found = await find(deps, context, params.id, params.participant_id)
-        const removed = {
-          object: 'participant' as const,
-          id: params.participant_id,
-          deleted: true as const,
-          livemode: context.livemode,
-        }
-        if (isProblem(found)) return context.isResumed && found.problem === 'resource_conflict' ? removed : found
-        const legId = found.participant.id
-        await store.transaction(trx => noteRequest(trx, context, [found.participant]))
-        const reply = await deps.media.request('leg.hangup', { legId, reason: 'api_hangup' })
-        if (isUndecided(reply)) return mediaUnavailable(reply.message)
-        await deps.media.settled()
-        return removed
-      },
+      handler: (context, { params: { id, participant_id } }) => remove(deps, context, id, participant_id),
     }),
   ]
+}
+
+async function list({ store, media }: DialDeps, context: Context, roomId: string, query: Static<typeof listQuery>) {
+  if ((await findRoom(store.db, context, roomId)) === undefined) return missing('conference_room', roomId)
+  const ofRoom = forTenant(store.db, context).select('calls').select('id').where('room_id', '=', roomId)
+  const rows = forTenant(store.db, context)
+    .select('participants')
+    .selectAll()
+    .where('left_at', 'is', null)
+    .where('call_id', 'in', ofRoom)
+  const found = await page(rows, query, `/v1/conference_rooms/${roomId}/participants`, row => row)
+  if (isProblem(found)) return found
+  const calls = await callsOf(store.db, context, found.data)
+  const rowsOf = (row: ParticipantRow) => {
+    const call = calls.get(row.call_id)
+    return call === undefined ? [] : [{ participant: row, call }]
+  }
+  return { ...found, data: await shownLive(media, found.data.flatMap(rowsOf)) }
+}
+
+async function invite(
+  deps: DialDeps,
+  context: Context,
+  roomId: string,
+  body: Static<typeof inviteBody>,
+): Promise<Participant | Problem> {
+  const { store } = deps
+  const room = await findRoom(store.db, context, roomId)
+  if (room === undefined) return missing('conference_room', roomId)
+  const shut = await roomProblem(store.db, room, { now: deps.now(), isInvited: true })
+  if (shut !== null) return shut
+  const asked = {
+    to: body.to,
+    from: body.from,
+    target: { type: 'room' as const, id: room.id },
+    timeoutS: body.timeout_s ?? 45,
+    capture: {},
+    metadata: body.metadata ?? {},
+    role: body.role ?? 'member',
+    muted: body.muted ?? false,
+    audio: body.audio,
+    isInvited: true,
+    near: (await ownSession(store.db, room))?.id,
+  }
+  const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
+    context.keep(trx, toParticipant(participant, call)),
+  )
+  return 'problem' in placed ? placed : toParticipant(placed.participant, placed.call)
+}
+
+async function remove(deps: DialDeps, context: Context, roomId: string, participantId: string) {
+  const { livemode } = context
+  const removed = { object: 'participant' as const, id: participantId, deleted: true as const, livemode }
+  const found = await find(deps, context, roomId, participantId)
+  if (isProblem(found)) return context.isResumed && found.problem === 'resource_conflict' ? removed : found
+  await deps.store.transaction(trx => noteRequest(trx, context, [found.participant]))
+  const reply = await deps.media.request('leg.hangup', { legId: found.participant.id, reason: 'api_hangup' })
+  if (isUndecided(reply)) return mediaUnavailable(reply.message)
+  await deps.media.settled()
+  return removed
 }
 
 const findRoom = (db: Db, tenant: Tenant, id: string) => forTenant(db, tenant).find('conference_rooms', id)

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import { REHEARSAL_AFTER_MS } from '../../media/protocol.ts'
 import { endLostNodes } from '../assistants/lost-nodes.ts'
+import type { LivePrograms } from '../assistants/programs.ts'
 import { CopilotDesktops } from '../browsers/copilot-desktop.ts'
 import { RunningCalls } from '../calls/conductor/running-calls.ts'
 import { StrayLegs } from '../calls/conductor/stray-legs.ts'
 import { sendDue } from '../calls/steps/follow.ts'
 import { TraceKeeper } from '../calls/tracing/trace-keeper.ts'
+import type { ModelParts } from '../copilot/deep/answer.ts'
 import { DeepPath } from '../copilot/deep/deep-path.ts'
 import { Meanings } from '../copilot/deep/meanings.ts'
 import { Copilot } from '../copilot/sessions/copilot.ts'
@@ -22,12 +25,14 @@ import { BEAT_MS, beat } from '../kernel/nodes/heartbeat.ts'
 import { Periodic } from '../kernel/periodic.ts'
 import { only } from '../kernel/store/after-commit.ts'
 import { openConfiguredStore } from '../kernel/store/configured-store.ts'
+import type { Store } from '../kernel/store/store.ts'
 import { openVault, type Vault } from '../kernel/vault.ts'
 import { vaultFits } from '../kernel/vault-check.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { MediaClient } from '../media-link/client.ts'
 import { giveUpLost } from '../messages/delivery.ts'
 import { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
+import type { CallCentre } from '../queues/call-centre.ts'
 import { RetentionDuty } from '../retention/duty.ts'
 import { sealStoredPasswords } from '../trunks/account.ts'
 import { CONNECTION_CHANGED } from '../trunks/networks.ts'
@@ -51,24 +56,6 @@ import { alongside, askingBy, buildPrograms, centreOf, embeddingsOf, ledBy } fro
 /** How long running requests may take once the process is to end [ms]. */
 const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
-/** Interval of looking for waits, wrap-ups and callbacks that have become due by time alone [ms]. */
-const QUEUES_MS = 500
-/** Interval of looking for changes of our calls by other nodes, which cannot wake us [ms]. */
-const OTHERS_MS = 2000
-/** Interval of the dialler [ms]. */
-const CAMPAIGNS_MS = 250
-/** Interval of looking for silence, monologues and due disclosures [ms]. */
-const COPILOTS_MS = 1000
-/** Interval of telling media of changed connections [ms]. */
-const CONNECTIONS_MS = 1000
-/** Interval of updating the lamps of phones [ms]. */
-const LAMPS_MS = 300
-/** Interval of reading the running calls: a newer call cannot be ended while the store is unavailable [ms]. */
-const RUNNING_MS = 2000
-/** Interval of looking for legs whose call has ended: half of the time that one may be left over [ms]. */
-const STRAYS_MS = 15_000
-/** Interval of fetching the SIP traces of ended legs [ms]. */
-const TRACES_MS = 1000
 
 /** Ends the process with the reason in one line. The supervisor starts a new one, or gives up if this was the first. */
 function fail(reason: string): never {
@@ -81,6 +68,82 @@ function configuration(): Config {
   return 'errors' in read ? fail(read.errors.join('\n')) : read.config
 }
 
+type Parts = Parameters<typeof buildDispatcher>[0] & { config: Config }
+
+/** The key of stored secrets. */
+async function vaultOf({ dataDir }: Config, store: Store): Promise<Vault> {
+  try {
+    const vault = openVault(dataDir)
+    if (await vaultFits(store, vault)) return vault
+  } catch (error) {
+    return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
+  }
+  return fail(
+    `vault.key in ${dataDir} is not the key of this database's secrets: copy it from the database's first node, or from a backup.`,
+  )
+}
+
+/** Listens for HTTP. @returns the port */
+async function listen(app: FastifyInstance, { httpHost, httpPort }: Config): Promise<number> {
+  try {
+    await app.listen({ host: httpHost, port: httpPort })
+  } catch (error) {
+    fail(describeListenError(error, httpHost, httpPort))
+  }
+  const address = app.server.address()
+  return typeof address === 'object' && address !== null ? address.port : httpPort
+}
+
+/** The copilot, and what a model and embeddings add to it. */
+function buildCopilot(parts: Parts, asking: ModelParts) {
+  const { store, config } = parts
+  const feed = new Feed()
+  const search = passageSearch(store.engine)
+  const deepPath = new DeepPath({ ...parts, feed, search, ...asking })
+  const vectors = embeddingsOf(config)
+  const meanings = vectors === null ? null : new Meanings({ ...parts, feed, search, vectors, meter: asking.meter })
+  const copilot = new Copilot({ ...parts, feed, vectors, search, closing: row => deepPath.closing(row) })
+  return { feed, copilot, close: () => Promise.all([deepPath.close(), meanings?.close()]) }
+}
+
+interface Served extends Parts {
+  centre: CallCentre
+  programs: LivePrograms
+  copilot: Copilot
+  running: RunningCalls
+  subscriptions: PhoneSubscriptions
+  media: MediaClient
+}
+
+/** What is done again and again, because nothing tells when it is due. */
+function periodicWork({ centre, programs, copilot, running, subscriptions, media, ...parts }: Served): Periodic[] {
+  const { store, now, log } = parts
+  const [strays, traces, lost] = [new StrayLegs({ store, log }), new TraceKeeper({ store }), lostNodes(parts, centre)]
+  const dialler = buildDialler(parts)
+  const every = (everyMs: number, name: string, run: () => Promise<unknown>) =>
+    new Periodic({ name, everyMs, run, log })
+  return [
+    every(250, 'campaigns', () => dialler.run(media)),
+    // Waits, wrap-ups and callbacks that become due by time alone.
+    every(500, 'queues', () => centre.run(media)),
+    // Other nodes' changes of our calls cannot wake us.
+    every(2000, 'changed by others', async () => {
+      sendDue(store)
+      await programs.takeGiven()
+    }),
+    // Silence, monologues, disclosures that are due.
+    every(1000, 'copilots', () => copilot.tick()),
+    every(BEAT_MS, 'lost nodes', () => endLostNodes(lost)),
+    // A newer call cannot be ended while the store is unavailable.
+    every(2000, 'running calls', () => running.refresh()),
+    every(1000, 'SIP traces', () => traces.run(media)),
+    every(300, 'lamps', () => subscriptions.look(media)),
+    every(15_000, 'lost messages', () => giveUpLost(store, now())),
+    // Half of the time that a leg may be left over.
+    every(15_000, 'stray legs', () => strays.run(media)),
+  ]
+}
+
 /** The control process. Resolves once it serves calls. */
 export async function main(): Promise<void> {
   const config = configuration()
@@ -90,19 +153,8 @@ export async function main(): Promise<void> {
   const store = await openConfiguredStore(config, isRestart).catch((error: Error) => fail(error.message))
   await releaseInterruptedAttempts(store)
   await releaseInterruptedJobs(store)
-  async function vaultOrFail(): Promise<Vault> {
-    try {
-      const vault = openVault(config.dataDir)
-      if (await vaultFits(store, vault)) return vault
-    } catch (error) {
-      return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
-    }
-    return fail(
-      `vault.key in ${config.dataDir} is not the key of this database's secrets: copy it from the database's first node, or from a backup.`,
-    )
-  }
 
-  const parts = { store, config, now, log, vault: await vaultOrFail() }
+  const parts = { store, config, now, log, vault: await vaultOf(config, store) }
   await sealStoredPasswords(store, parts.vault)
   const dispatcher = buildDispatcher(parts)
   const asking = askingBy(parts)
@@ -114,20 +166,7 @@ export async function main(): Promise<void> {
     ledBy(() => programs),
   )
   const programs = buildPrograms({ ...parts, centre: centreOf(centre) })
-  const feed = new Feed()
-  const deepPath = new DeepPath({ ...parts, feed, search: passageSearch(store.engine), ...asking })
-  const vectors = embeddingsOf(config)
-  const meanings =
-    vectors === null
-      ? null
-      : new Meanings({ ...parts, feed, search: passageSearch(store.engine), vectors, meter: asking.meter })
-  const copilot = new Copilot({
-    ...parts,
-    feed,
-    vectors,
-    search: passageSearch(store.engine),
-    closing: row => deepPath.closing(row),
-  })
+  const { feed, copilot, ...deep } = buildCopilot(parts, asking)
   const keeper = buildKeeper(parts)
   const subscriptions = new PhoneSubscriptions(store)
   const media = new MediaClient(
@@ -147,46 +186,14 @@ export async function main(): Promise<void> {
   const heartbeat = new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: beatOnce, log })
   const isStoreAway = () => media.isStoreAway || heartbeat.isStoreAway
   const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, isStoreAway, running })
-  const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
+  const connections = new Periodic({ name: 'connections', everyMs: 1000, run: () => keeper.run(media), log })
   // The new address may call at any moment, and must not be treated as a stranger's.
   store.committed.add(only([CONNECTION_CHANGED], () => connections.hurry()))
-  const strays = new StrayLegs({ store, log })
-  const traceKeeper = new TraceKeeper({ store })
-  const lost = lostNodes(parts, centre)
-  const dialler = buildDialler(parts)
+  const work = periodicWork({ ...parts, centre, programs, copilot, running, subscriptions, media })
+  const periodic = [...work, connections, heartbeat]
 
-  const periodic = [
-    new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: () => dialler.run(media), log }),
-    new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log }),
-    new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log }),
-    new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log }),
-    connections,
-    heartbeat,
-    new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
-    new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
-    new Periodic({ name: 'SIP traces', everyMs: TRACES_MS, run: () => traceKeeper.run(media), log }),
-    new Periodic({ name: 'lamps', everyMs: LAMPS_MS, run: () => subscriptions.look(media), log }),
-    new Periodic({ name: 'lost messages', everyMs: STRAYS_MS, run: () => giveUpLost(store, now()), log }),
-    new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
-  ]
-
-  async function changedByOthers(): Promise<void> {
-    sendDue(store)
-    await programs.takeGiven()
-  }
-
-  /** Listens before the first start creates keys, which would be lost if the port were busy. */
-  async function listen(): Promise<number> {
-    try {
-      await app.listen({ host: config.httpHost, port: config.httpPort })
-    } catch (error) {
-      fail(describeListenError(error, config.httpHost, config.httpPort))
-    }
-    const address = app.server.address()
-    return typeof address === 'object' && address !== null ? address.port : config.httpPort
-  }
-
-  const httpPort = await listen()
+  // Before the first start creates keys, which would be lost if the port were busy.
+  const httpPort = await listen(app, config)
   const { organisationId, keys } = await firstStart(store, { live: config.liveKey, test: config.testKey }, now())
   await store.durable()
   for (const variable of await unknownKeys(store, {
@@ -202,8 +209,7 @@ export async function main(): Promise<void> {
     await app.close()
     for (const part of [...periodic, media, programs]) await part.close()
     await copilot.idle()
-    await deepPath.close()
-    await meanings?.close()
+    await deep.close()
     await centre.idle()
     await dispatcher.close()
     await jobs.close()
