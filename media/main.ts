@@ -1,4 +1,3 @@
-import type { KeyObject, X509Certificate } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,10 +14,7 @@ import { type MediaConfig, portRanges } from './config.ts'
 import { newClockFace, readClockFaces } from './engine/clock.ts'
 import { EngineClient } from './engine/engine-client.ts'
 import { Threads } from './engine/threads/threads.ts'
-import { Certificates } from './identity/certificates.ts'
-import { certificatesIn, earliestEnd } from './identity/chain.ts'
-import { Signer, signingKey } from './identity/signer.ts'
-import { Verifier } from './identity/verifier.ts'
+import { type Identities, identitiesOf } from './identity/identities.ts'
 import { busySeconds } from './kernel/busy-time.ts'
 import { CredentialFiles } from './kernel/credential-files.ts'
 import { DialledLegs } from './kernel/dialled-legs.ts'
@@ -28,7 +24,7 @@ import { fileGauges, filesFor, openFilesLimit } from './kernel/open-files.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
-import { isFailure, type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, RefusalLog, readyToSend } from './protocol.ts'
+import { isFailure, type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, RefusalLog } from './protocol.ts'
 import { InterruptedRecordings } from './recordings/interrupted-recordings.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
 import { newDescriptorList } from './rtp/datagrams/own-descriptors.ts'
@@ -87,41 +83,9 @@ function readTls({ certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
 }
 
 /** Signs calls and verifies their signatures; null: none. */
-function identitiesOf({ stir: { signing, anchorsFile }, allowedNetworks }: MediaConfig) {
-  const timeOfDay = Date.now
-  const reach = { addresses: { publicOnly: true, allowed: allowedNetworks } }
+function readIdentities({ stir, allowedNetworks }: MediaConfig): Identities {
   try {
-    const trusted =
-      anchorsFile === null
-        ? null
-        : credentials.watch<{ anchors: readonly X509Certificate[]; expiresAt: number | null }>({
-            name: 'stir_trust_anchor',
-            files: [anchorsFile],
-            read: ([file = Buffer.alloc(0)]) => {
-              const anchors = certificatesIn(file, Number.POSITIVE_INFINITY)
-              return { anchors, expiresAt: earliestEnd(anchors) }
-            },
-            use: ({ anchors }) => certificates?.trust(anchors),
-            // No signature is believed.
-            instead: isRestart ? { anchors: [], expiresAt: null } : undefined,
-          })
-    const own =
-      signing === null
-        ? null
-        : credentials.watch<{ key: KeyObject | null; expiresAt: null }>({
-            name: 'stir_key',
-            files: [signing.keyFile],
-            read: ([file = Buffer.alloc(0)]) => ({ key: signingKey(file), expiresAt: null }),
-            use: ({ key }) => {
-              if (key !== null) signer?.renew(key)
-            },
-            instead: isRestart ? { key: null, expiresAt: null } : undefined,
-          })
-    if (trusted !== null) void readyToSend()
-    const certificates = trusted === null ? null : new Certificates({ anchors: trusted.anchors, reach, now })
-    const signer =
-      own === null || signing === null ? null : new Signer({ key: own.key, x5u: signing.certUrl, now: timeOfDay })
-    return { signer, verifier: certificates === null ? null : new Verifier({ certificates, now: timeOfDay }) }
+    return identitiesOf({ ...stir, allowedNetworks }, { credentials, isRestart, now, timeOfDay: Date.now })
   } catch (error) {
     return fail(`TANDEM_STIR_KEY or TANDEM_STIR_TRUST_ANCHORS cannot be used: ${(error as Error).message}`)
   }
@@ -210,7 +174,7 @@ const tls = config.sipTls === null ? null : readTls(config.sipTls)
 const farEnds = new FarEnds({ emit })
 const fault = (error: unknown, legId: string): void => log.error({ err: error, legId }, 'a fault in signalling')
 const { trace } = tracer
-const { signer, verifier } = identitiesOf(config)
+const { signer, verifier } = readIdentities(config)
 /** By the time of day, which other nodes have as well. */
 const nonceKey = { secret: config.nonceSecret, timeOfDay: Date.now }
 const dialled = new DialledLegs({
