@@ -152,7 +152,6 @@ export const PCMA = new G711(
   }),
 )
 
-/** By name. */
 export const LAWS: Readonly<Record<LawName, G711>> = { PCMU, PCMA }
 
 /** Whether a codec of this name is a law. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { CACHED, ENTRIES } from '../build/parts.ts'
@@ -237,6 +237,26 @@ test('what a file exports is imported somewhere: otherwise leave the word `expor
       .filter(entry => !imported.has(file) && !imported.has(entry)),
   )
   assert.equal(unused, [])
+})
+
+/** In comments and in the pages for contributors. */
+const NAMED_FILE = /`(?:[\w.-]+\/)*([\w.-]+\.(?:ts|md|wat))`/g
+const COMMENT = /\/\*[\s\S]*?\*\/|\/\/ .*$/gm
+
+test('every file that a comment or a page names is there', () => {
+  const folders = [...Object.keys(ARROWS), 'bench', 'build', 'deploy', 'docs', 'fixtures', 'test']
+  const there = new Set(
+    ['', ...folders].flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: folder !== '', encoding: 'utf8' }).map(path => basename(path)),
+    ),
+  )
+  const pages = ['CONTRIBUTING.md', 'README.md', ...readdirSync(join(root, 'docs')).map(name => `docs/${name}`)]
+  const missing = [...allFiles, ...pages.filter(name => name.endsWith('.md'))].flatMap(file => {
+    const text = readFileSync(join(root, file), 'utf8')
+    const said = file.endsWith('.md') ? text : (text.match(COMMENT) ?? []).join('\n')
+    return [...said.matchAll(NAMED_FILE)].filter(([, name]) => !there.has(name!)).map(([name]) => `${file}: ${name}`)
+  })
+  assert.equal(missing, [])
 })
 
 test('no barrel: no file is named index.ts', () => {

@@ -12,9 +12,11 @@ export const MOST_STALL_MS = 1500
  * what came before. Some senders leave out silence, and do not say so by comfort noise.
  */
 export class CutOff {
-  /** Received without voice since the last voice; of these the last, which are not empty; not received since the last one [frames]. */
+  /** Received without voice since the last voice [frames]. */
   #silent = 0
+  /** The last of these that are not empty [frames]. */
   #noise = 0
+  /** Not received since the last one that was [frames]. */
   #missing = 0
   /** It falls silent by sending nothing; null: not known. */
   #leavesOut: boolean | null = null

@@ -10,7 +10,7 @@ import { TONAL } from './tonal.ts'
 export type FaxTone = 'cng' | 'ced' | 'ans' | 'ansam'
 
 const RATE_HZ = 8000
-/** Looked at at a time [samples]: the tone may be off its frequency by 38 Hz. */
+/** Analysed at a time [samples]: the tone may be off its frequency by 38 Hz. */
 const HALF = 80
 const FRAME = 2 * HALF
 const CNG_HZ = 1100

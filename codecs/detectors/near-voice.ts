@@ -7,12 +7,12 @@ import type { VoiceDetector } from '../voice-activity.ts'
  * our echo are softer still [dB].
  */
 const NEAR_DB = 14
-/** His loudest is that of the last seconds [dB per frame]. */
+/** The loudest speech is forgotten so fast: it is that of the last seconds [dB per frame]. */
 const FALL_DB = 0.02
 /** Sound before a voice that is this much louder came from somebody else [dB]. */
 const ROSE_DB = 10
 
-/** Tells the voice of whoever holds the phone from silence, noise and softer voices behind him. */
+/** Tells the voice of whoever holds the phone from silence, noise and softer voices in the background. */
 export class NearVoice {
   /** The last frame was so much louder than all voices before that those were others. */
   hasRisen = false

@@ -30,7 +30,7 @@ export const copy = Function.prototype.call.bind(Uint8Array.prototype.set) as <
 
 /** No frame has more: 20 ms at 48 kHz. */
 export const MAX_SAMPLES = 960
-/** Offsets [bytes]; the functions know the first five, and two of the others. */
+/** Offsets in the module's memory [bytes]. `frames.wat` has those of the frames, sums and results in its instructions. */
 const SUM = 0
 const OCTETS = 4096
 const CORRELATIONS = 5120

@@ -41,10 +41,12 @@ export class G722Band {
   readonly #rule: StepRule
   #log = 0
   #byZeros = 0
-  /** Weights of the last two samples; the last; and the signs of the last two without what the poles say of them. */
+  /** Weights of the last two samples (poles). */
   #first = 0
   #second = 0
+  /** The last sample. */
   #lastSignal = 0
+  /** Signs of the last two samples without what the poles predict of them: bits 0 and 1. */
   #signs = 0
   readonly #weights = new Int32Array(ZEROS)
   readonly #differences = new Int32Array(ZEROS)

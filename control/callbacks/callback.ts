@@ -8,7 +8,7 @@ const MAX_OVERDUE_MS = 7 * 24 * 60 * 60 * 1000
 
 type Trigger = 'complete' | 'cancel' | 'expire'
 
-/** Transitions without dialling, from the table in api-additions.md, "Callback states"; an absent trigger is a conflict. */
+/** Transitions without dialling; an absent trigger is a conflict. */
 const NEXT: Record<CallbackStatus, Partial<Record<Trigger, CallbackStatus>>> = {
   pending: { complete: 'completed', cancel: 'cancelled', expire: 'expired' },
   offered: { complete: 'completed', cancel: 'cancelled', expire: 'expired' },

@@ -35,7 +35,7 @@ const callback: Callback = {
   updated: CREATED,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const callbackEvents = {
   'callback.created': of(callbackSchema, callback),
   'callback.merged': of(callbackSchema, { ...callback, merged_requests: 1 }),

@@ -23,7 +23,7 @@ type Behaviour =
 
 const prompt = (name: string): PlaySource => ({ kind: 'prompt', name })
 
-/** Behaviour of the sandbox numbers (api-additions.md, "Organisations and test mode"). */
+/** Behaviour of the sandbox numbers. */
 const SANDBOX_NUMBERS: Readonly<Record<string, Behaviour>> = {
   '+15005550001': { kind: 'reject', sipCode: 486, reason: 'busy' },
   '+15005550002': { kind: 'ring' },

@@ -1,4 +1,4 @@
-/** What a key may be allowed to do (api-additions.md, "Scopes"). */
+/** What a key may be allowed to do. */
 export const SCOPES = [
   'calls:read',
   'calls:write',

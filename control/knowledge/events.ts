@@ -15,7 +15,7 @@ const kbDocument: KbDocument = {
   created: CREATED,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const knowledgeEvents = {
   'kb.document.ready': of(kbDocumentSchema, kbDocument),
   'kb.document.failed': of(kbDocumentSchema, {

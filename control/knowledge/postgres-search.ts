@@ -3,7 +3,7 @@ import type { Found, PassageSearch } from './search.ts'
 import { lexeme, markOf, nameOf, plain, questionWords, wordsOf } from './words.ts'
 
 /**
- * With `search-table.ts` the only place that uses PostgreSQL's text search (its manual, chapter 12). Texts are split into words here and
+ * With `kb-search-table.ts` the only place that uses PostgreSQL's text search (its manual, chapter 12). Texts are split into words here and
  * stemmed there. The tenant is a word of each passage, so that the index yields only the tenant's own passages.
  */
 export const postgresSearch: PassageSearch = {

@@ -4,7 +4,7 @@ import type { Found, PassageSearch } from './search.ts'
 import { nameOf, phrase, questionWords } from './words.ts'
 
 /**
- * With `search-table.ts` the only place that uses SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are indexed columns of
+ * With `kb-search-table.ts` the only place that uses SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are indexed columns of
  * weight 0, so that a search reads only the tenant's own passages, and a document's passages are found without a scan.
  */
 const WEIGHTS = '0, 0, 0, 1'

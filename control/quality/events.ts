@@ -67,7 +67,7 @@ const evaluation: QaEvaluation = {
   updated: ENDED,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const qualityEvents = {
   'call.summary.ready': of(callSummarySchema, summary),
   'call.summary.corrected': of(callSummarySchema, {

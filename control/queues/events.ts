@@ -28,7 +28,7 @@ const agentStatus: AgentStatus = {
   wrap_up_until: null,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const queueEvents = {
   'queue.call.joined': of(queueCallSchema, queueCall),
   'queue.call.offered': of(queueCallSchema, {

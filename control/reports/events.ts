@@ -21,7 +21,7 @@ const reportRun: ReportRun = {
 
 const REFUSED = '550 No such mailbox'
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const reportEvents = {
   'report.run.completed': of(reportRunSchema, reportRun),
   'report.run.failed': of(reportRunSchema, {

@@ -53,7 +53,7 @@ const conferenceSession: ConferenceSession = {
   },
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const conferenceEvents = {
   'conference.started': of(callSchema, session),
   'conference.participant.joined': of(participantSchema, participant),

@@ -60,7 +60,7 @@ const phoneNumber: PhoneNumber = {
   updated: CREATED,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const trunkEvents = {
   'connection.registered': of(connectionSchema, registeredConnection),
   'connection.reachable': of(connectionSchema, reachableConnection),

@@ -21,7 +21,7 @@ const endpoint: WebhookEndpoint = {
   updated: CREATED,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const webhookEvents = {
   'webhook_endpoint.disabled': of(webhookEndpointSchema, {
     ...endpoint,

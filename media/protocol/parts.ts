@@ -20,7 +20,7 @@ export const sipUri = Type.Refine(Type.String({ maxLength: 1000 }), value => {
   return 'scheme' in uri && (uri.scheme === 'sip' || uri.scheme === 'sips')
 })
 
-/** Why a leg ended; the API's `ended_reason` (api-additions.md, "Calls"). */
+/** Why a leg ended; the API's `ended_reason`. */
 export const endedReason = oneOf(
   'caller_hangup',
   'agent_hangup',

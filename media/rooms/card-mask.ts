@@ -33,7 +33,7 @@ const MAX_TAIL_FRAMES = 500
 const GRACE_MS: Record<Events['leg.dtmf']['source'], number> = { rfc4733: 1000, info: 2000, inband: TAIL_MS }
 
 /**
- * Masks one leg in a card-payment pause (api-additions.md, "Card-payment pause"): removes the keypad tones from its audio, and decides which
+ * Masks one leg in a card-payment pause: removes the keypad tones from its audio, and decides which
  * keys belong to the payment. While engaged, the clean audio is delayed by the mask's look-ahead, so that a tone's leading edge can be
  * removed too. It also lacks the keypad frequencies, in which a tone too faint to be detected under a voice would remain.
  * Pure: `now` is monotonic [ms].

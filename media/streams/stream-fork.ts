@@ -41,7 +41,7 @@ export interface StreamCounters {
 }
 
 /**
- * A media stream of a leg or a room: a copy of its audio to a WebSocket receiver (`stream-protocol`) and, if it is bidirectional,
+ * A media stream of a leg or a room: a copy of its audio to a WebSocket receiver (`docs/streams.md`) and, if it is bidirectional,
  * the receiver's audio (`receiver`). Sans-IO: the owner dials, reports the connection's events, and calls `advance` at `deadline`.
  */
 export class StreamFork implements Sink, WireEvents {

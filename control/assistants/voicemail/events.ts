@@ -15,7 +15,7 @@ const voicemail: Voicemail = {
   created: ANSWERED,
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const voicemailEvents = {
   'voicemail.created': of(voicemailSchema, voicemail),
 } as const satisfies Record<string, EventKind>

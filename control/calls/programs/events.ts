@@ -91,7 +91,7 @@ export const turnStep: CallStep = {
   },
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const programEvents = {
   'call.flow.started': of(callProgramSchema, program),
   'call.flow.node': of(callStepSchema, step),

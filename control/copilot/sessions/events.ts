@@ -59,7 +59,7 @@ const alert: CopilotAlert = {
   utterance_ids: ['u_7'],
 }
 
-/** The events of this noun (`docs` shows them from here). */
+/** The event types of this noun; `/docs` shows these samples. */
 export const copilotEvents = {
   'copilot.session.started': of(copilotSessionSchema, session),
   'copilot.session.ended': of(copilotSessionSchema, {

@@ -23,7 +23,7 @@ interface ConditionKind {
   needs?: readonly string[]
 }
 
-/** Every condition kind (api-additions.md, "Flow graph"). */
+/** Every condition kind. */
 export const CONDITION_KINDS: Readonly<Record<string, ConditionKind>> = {
   always: {},
   dtmf: { needs: ['digits'] },

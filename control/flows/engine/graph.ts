@@ -4,7 +4,7 @@ import { FLOW_KINDS, type FlowKind, TARGET_TYPES } from './node-type.ts'
 import { describeNodeTypes } from './node-types.ts'
 
 /**
- * A flow graph as clients write it (api-additions.md, "Flow graph"). Shapes are checked by these schemas; what the graph
+ * A flow graph as clients write it. Shapes are checked by these schemas; what the graph
  * means (known types, reachable nodes) is checked by `validation.ts`, so that an unfinished draft can be saved.
  */
 

@@ -1,6 +1,6 @@
 import { type NodeType, TARGET_TYPES } from './node-type.ts'
 
-/** Every node type (api-additions.md, "Flow graph"). Engine, validation, simulation and the API's documentation read it. */
+/** Every node type. Engine, validation, simulation and the API's documentation read it. */
 export const NODE_TYPES: Readonly<Record<string, NodeType>> = {
   start: { means: 'where the call begins', behaviour: 'pass' },
   say: { means: 'says something', behaviour: 'speak', needs: ['script|asset_id'] },

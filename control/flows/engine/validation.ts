@@ -8,7 +8,7 @@ import type { FlowKind } from './node-type.ts'
 import { typeOf } from './node-types.ts'
 import { BUILT_IN, namesIn } from './template.ts'
 
-/** The severity of each code (api-additions.md, "Flow graph"). */
+/** The severity of each code. */
 export const ISSUE_SEVERITY = {
   no_start: 'error',
   multiple_starts: 'error',

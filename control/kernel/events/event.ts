@@ -5,7 +5,7 @@ import { eventTypes } from './catalog.ts'
 
 const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
-/** Also the payload of webhooks (api-additions.md, "Events and webhooks"). */
+/** Also the payload of webhooks. */
 export const eventSchema = () =>
   Type.Object({
     id: Type.String(),

@@ -12,7 +12,7 @@ import { isListed } from '../../trunks/do-not-call.ts'
 import { triedOf } from '../waiting-calls.ts'
 import type { RingTarget } from './rings.ts'
 
-/** The states of a callback while it is returned (api-additions.md, "Callback states"). Each transition depends on the stored state only. */
+/** The states of a callback while it is returned. Each transition depends on the stored state only. */
 
 /** Waits before the second attempt, the third, and each later one [ms]. */
 const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]

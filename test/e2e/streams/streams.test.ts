@@ -15,7 +15,7 @@ import { callsOf, HEARD_DBOV, keep, leave, newRoom, type Seated, seat, UNHEARD_D
 import { product, sharedSuite } from '../shared-suite.ts'
 
 const SLOW = { timeoutMs: 60_000 }
-/** 2 s (stream-protocol.md, "Loss and reconnection"). */
+/** How much audio waits for a receiver that is gone: 2 s. */
 const MAX_WAITING = 100
 /** Frames that are on their way, or read but not yet reported, when the stall begins and ends. */
 const IN_FLIGHT = 8
