@@ -72,7 +72,7 @@ test('the jitter of a far end is reported in units of its own clock', () => {
 })
 
 test('packets have the payload type agreed on, the bytes of their rate, and timestamps of their clock', () => {
-  const bytes: Record<string, number> = { G722: 160, 'L16/16000': 640, 'L16/8000': 320 }
+  const bytes: Record<PacketCodecName, number> = { G722: 160, 'L16/16000': 640, 'L16/8000': 320 }
   for (const codec of CODECS) {
     const party = new PacketParty(codec, '10.0.0.1')
     const room = new Room(SPEC)
