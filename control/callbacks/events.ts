@@ -35,7 +35,6 @@ const callback: Callback = {
   updated: CREATED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const callbackEvents = {
   'callback.created': of(callbackSchema, callback),
   'callback.merged': of(callbackSchema, { ...callback, merged_requests: 1 }),

@@ -214,7 +214,6 @@ const recording: CallRecording = {
 /** Before its file is written, or without one. */
 const fileless = { ...recording, sample_rate: null, duration_ms: null, size_bytes: null, channels: [], segments: [] }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const callEvents = {
   'call.created': of(callSchema, queuedCall),
   'call.ringing': of(callSchema, ringingCall),

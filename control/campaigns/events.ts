@@ -48,7 +48,6 @@ const claimed: CampaignContact = {
   claimed_until: '2026-11-01T09:02:00.000Z',
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const campaignEvents = {
   'campaign.started': of(campaignSchema, running),
   'campaign.paused': of(campaignSchema, { ...running, status: 'paused' } satisfies Campaign),

@@ -21,7 +21,6 @@ const flow: FlowObject = {
   updated: CREATED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const flowEvents = {
   'flow.published': of(flowSchema, flow),
   'flow.archived': of(flowSchema, { ...flow, status: 'archived' }),

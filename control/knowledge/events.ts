@@ -15,7 +15,6 @@ const kbDocument: KbDocument = {
   created: CREATED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const knowledgeEvents = {
   'kb.document.ready': of(kbDocumentSchema, kbDocument),
   'kb.document.failed': of(kbDocumentSchema, {

@@ -20,7 +20,6 @@ const sent: Message = {
   ...{ direction: 'outbound', from_user_id: null, to_user_id: received.from_user_id, to: null },
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const messageEvents = {
   'message.received': of(messageSchema, received),
   'message.delivered': of(messageSchema, { ...sent, status: 'delivered', sip_code: 200 }),

@@ -67,7 +67,6 @@ const evaluation: QaEvaluation = {
   updated: ENDED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const qualityEvents = {
   'call.summary.ready': of(callSummarySchema, summary),
   'call.summary.corrected': of(callSummarySchema, {

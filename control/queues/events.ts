@@ -28,7 +28,6 @@ const agentStatus: AgentStatus = {
   wrap_up_until: null,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const queueEvents = {
   'queue.call.joined': of(queueCallSchema, queueCall),
   'queue.call.offered': of(queueCallSchema, {

@@ -21,7 +21,6 @@ const reportRun: ReportRun = {
 
 const REFUSED = '550 No such mailbox'
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const reportEvents = {
   'report.run.completed': of(reportRunSchema, reportRun),
   'report.run.failed': of(reportRunSchema, {

@@ -53,7 +53,6 @@ const conferenceSession: ConferenceSession = {
   },
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const conferenceEvents = {
   'conference.started': of(callSchema, session),
   'conference.participant.joined': of(participantSchema, participant),

@@ -60,7 +60,6 @@ const phoneNumber: PhoneNumber = {
   updated: CREATED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const trunkEvents = {
   'connection.registered': of(connectionSchema, registeredConnection),
   'connection.reachable': of(connectionSchema, reachableConnection),

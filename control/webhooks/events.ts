@@ -21,7 +21,6 @@ const endpoint: WebhookEndpoint = {
   updated: CREATED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const webhookEvents = {
   'webhook_endpoint.disabled': of(webhookEndpointSchema, {
     ...endpoint,

@@ -15,7 +15,6 @@ const voicemail: Voicemail = {
   created: ANSWERED,
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const voicemailEvents = {
   'voicemail.created': of(voicemailSchema, voicemail),
 } as const satisfies Record<string, EventKind>

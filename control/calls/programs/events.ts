@@ -91,7 +91,6 @@ export const turnStep: CallStep = {
   },
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const programEvents = {
   'call.flow.started': of(callProgramSchema, program),
   'call.flow.node': of(callStepSchema, step),

@@ -59,7 +59,6 @@ const alert: CopilotAlert = {
   utterance_ids: ['u_7'],
 }
 
-/** The event types of this noun; `/docs` shows these samples. */
 export const copilotEvents = {
   'copilot.session.started': of(copilotSessionSchema, session),
   'copilot.session.ended': of(copilotSessionSchema, {
