@@ -35,6 +35,7 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
   await before.db.schema.alterTable('media_streams').dropColumn('ended_detail').execute()
   await before.db.schema.alterTable('nodes').dropColumn('url').execute()
   const legsBefore = before.db.schema.alterTable('participants')
+  await legsBefore.dropColumn('ended_by').execute()
   await legsBefore.dropColumn('revision').execute()
   await legsBefore.dropColumn('admitted').execute()
   await before.db.schema.alterTable('rings').dropColumn('holds').execute()
