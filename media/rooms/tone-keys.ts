@@ -5,8 +5,6 @@ import type { DtmfMode, Events } from '../protocol.ts'
 
 /** Reports of one key in several ways, such as by its tone, an event and INFO, arrive within this time [ms]. */
 const TWICE_MS = 500
-/** More keys are not pressed in that time. */
-const MOST_REPORTS = 16
 /** The echo of a key that we sent returns within this time [ms]. */
 const ECHO_MS = 500
 
@@ -18,21 +16,18 @@ type ToneKeyUse = 'never' | 'always' | 'until_told'
 
 type Way = Events['leg.dtmf']['source']
 
-/** A key that was reported, in which ways, and when first [ms]. */
-interface Report {
-  readonly key: string
-  readonly ways: Set<Way>
-  readonly at: number
-}
-
 /** The keys of one party, each once, in however many ways it is reported, and which of them arrive as tones. Pure: `now` is monotonic [ms]. */
 export class ToneKeys {
   readonly #detector = new DtmfDetector()
   #use: ToneKeyUse = 'never'
   /** Tones are monitored. */
   isListening = false
-  /** The keys of late, oldest first. */
-  readonly #reports: Report[] = []
+  /** The last key, in which ways it was reported, and when first [ms]. */
+  #last: { readonly key: string | null; readonly ways: Set<Way>; readonly at: number } = {
+    key: null,
+    ways: new Set(),
+    at: 0,
+  }
   #echoUntil = Number.NEGATIVE_INFINITY
 
   /**
@@ -81,15 +76,16 @@ export class ToneKeys {
     return this.#isNew(key, way, now - sinceMs, now)
   }
 
-  /** Some far ends report each key in several ways. Two reports in the same way are two keys, however soon. */
+  /**
+   * Some far ends report each key in several ways, one after another. Two reports in the same way are two keys, however soon, and so is a key behind
+   * another one.
+   */
   #isNew(key: string, way: Way, pressedAt: number, now: number): boolean {
-    const isSame = (before: Report): boolean =>
-      before.key === key && !before.ways.has(way) && pressedAt - before.at < TWICE_MS
-    const before = this.#reports.find(isSame)
-    if (before === undefined) this.#reports.push({ key, ways: new Set([way]), at: now })
-    else before.ways.add(way)
-    if (this.#reports.length > MOST_REPORTS) this.#reports.shift()
-    return before === undefined
+    const { key: before, ways, at } = this.#last
+    const isSame = key === before && !ways.has(way) && pressedAt - at < TWICE_MS
+    if (isSame) ways.add(way)
+    else this.#last = { key, ways: new Set([way]), at: now }
+    return !isSame
   }
 
   /** We send a key: its echo is not a key of the party. */

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { audibleSamples, levelAt } from '../../../bench/spectrum.ts'
+import { audibleSamples, levelAt, loudness } from '../../../bench/spectrum.ts'
 import { silence, tone } from '../../../bench/voices.ts'
 import { readWav } from '../../../codecs/wav.ts'
 import { callFrom, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
@@ -67,7 +67,7 @@ test(
     const { channels, kinds } = await recordingOf(id)
     assert.equal(kinds, ['participant', 'product'])
     assert.ok(levelAt(CALLER_HZ, channels[0]!, 0, SECOND) > HEARD_DBOV, 'the caller is in it from its beginning')
-    assert.ok(audibleSamples(channels[1]!) > SECOND / 2, 'and so is the announcement, all of which the transcript has')
+    assert.ok(loudness(channels[1]!.subarray(0, SECOND)) > -45, 'and so is the announcement')
     assert.ok(channels[0]!.length / 8 <= lastedMs + 500, 'and nothing from before the transfer')
     const { segments } = await product.until(
       'the transcript is ready',

@@ -184,6 +184,12 @@ test('a key that comes in two ways, by events and by INFO, is one key, and two i
   engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: 100 })
   engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: 100 })
   assert.equal(keys().slice(4), ['rfc4733 5', 'rfc4733 5', 'info 5', 'info 5'])
+  // Another one in between: whoever goes over to INFO in a number loses no key of it.
+  for (const key of ['6', '5']) engine.engine.do('leg.key', { legId: 'part_a', key, source: 'info', durationMs: 100 })
+  press(-1)
+  press(-1)
+  for (const key of ['6', '5']) engine.engine.do('leg.key', { legId: 'part_a', key, source: 'info', durationMs: 100 })
+  assert.equal(keys().slice(8), ['info 6', 'info 5', 'rfc4733 5', 'info 6', 'info 5'])
 })
 
 test('closing twice is harmless', async () => {
