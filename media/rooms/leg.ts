@@ -324,7 +324,7 @@ export abstract class Leg {
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {
-    const said = sound.process(this.said, paused || this.isUnheard, this.isComfort)
+    const said = sound.process(this.said, paused || this.isUnheard, this.isComfort, this.isMissing)
     if (sound.isOver) {
       sound.close()
       this.sound = null

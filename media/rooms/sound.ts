@@ -1,6 +1,7 @@
 import { int16Array, int32Array } from '../../codecs/arrays.ts'
 import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { AutoGain } from '../../codecs/auto-gain.ts'
+import { CutOff } from '../../codecs/detectors/cut-off.ts'
 import { levelDbov, SILENCE_DBOV } from '../../codecs/level.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import type { CreateNoiseSuppressor, NoiseSuppressor } from '../../codecs/noise-suppressor.ts'
@@ -53,6 +54,7 @@ export class Sound {
   #fade: 'none' | 'in' | 'out' = 'none'
   #autoGain: AutoGain | null = null
   readonly #speech = new SpeechState()
+  readonly #cutOff = new CutOff()
   /** Of the audio that others hear; full scale is 1. */
   #power = 0
   /** At the end of the last frame, linear. */
@@ -96,9 +98,12 @@ export class Sound {
    * One frame of the party, null: it is silent. The result is borrowed until the next call.
    * @param isUnheard nobody hears it: muted, on hold, or in a card-payment pause. It then does not count as speaking
    * @param isComfort it is comfort noise, which is no voice, however much louder than what was there before
+   * @param isMissing it is silent because nothing has come: who is cut off in a voice speaks on, for as long as a stall lasts
    */
-  process(frame: Frame | null, isUnheard: boolean, isComfort: boolean): Frame | null {
-    if (this.#detector !== null) this.#listen(this.#detector, frame, isUnheard, isComfort)
+  process(frame: Frame | null, isUnheard: boolean, isComfort: boolean, isMissing: boolean): Frame | null {
+    if (isMissing) this.#cutOff.miss()
+    const isHeld = isMissing && !isUnheard && this.#cutOff.isCutOff
+    if (this.#detector !== null && !isHeld) this.#listen(this.#detector, frame, isUnheard, isComfort)
     const said = frame === null ? this.#rest() : this.#treat(frame)
     if (this.#settings.speechEvents) {
       const power = said === null ? 0 : 10 ** (levelDbov(said) / 10)
@@ -125,6 +130,7 @@ export class Sound {
   #listen(detector: VoiceDetector, frame: Frame | null, isUnheard: boolean, isComfort: boolean): void {
     const heard = frame === null ? 'none' : detector.hear(frame, this.#speech.isSpeaking && !isComfort)
     const voice = isComfort ? 'none' : heard
+    if (frame !== null && !isComfort) this.#cutOff.hear(frame, voice !== 'none')
     this.#speech.hear(isUnheard ? 'none' : voice)
     if (frame !== null && !isUnheard) this.#autoGain?.hear(levelDbov(frame), voice)
   }

@@ -11,6 +11,7 @@ import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { AS_IT_CAME, Sound, type SoundTools } from '../../../media/rooms/sound.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
+import { STALLS } from '../../fakes/stalls.ts'
 import { suite } from '../../harness.ts'
 import { KeepingSink, Party, run, seeded, toneFrame } from '../engine/party.ts'
 
@@ -229,6 +230,39 @@ test('comfort noise is no speech, however loud: who falls silent by it has ended
       if (tick % 20 === 0) caller.speaker.rest(level - 10 * (tick % 40 === 0 ? 1 : 0), engine.now)
     })
     assert.is(changes().length, 2 * (spurt + 1), `at -${level} dBov`)
+  }
+})
+
+test('who is cut off in a voice speaks on: what was not received is no silence, for as long as a stall lasts', async () => {
+  const changes = () => engine.of('leg.speaking').map(({ isSpeaking }) => isSpeaking)
+  const talk = speech(4, -22, -65)
+  for (const [name, stall] of Object.entries(STALLS)) {
+    const caller = await engine.join(A, { ...ROOM, sound: { speechEvents: true } })
+    const before = changes().length
+    for (const ticks of [40, 70, 100]) {
+      engine.say(caller, talk.subarray(0, 1.9 * 8000))
+      stall(engine, caller, ticks)
+    }
+    engine.say(caller, talk.subarray(1.9 * 8000, 2.5 * 8000))
+    assert.equal(changes().slice(before), [true], name)
+    engine.run(130)
+    assert.equal(changes().slice(before), [true, false], `${name}, and nothing comes any more`)
+    await engine.engine.do('leg.close', { legId: A })
+  }
+})
+
+test('who sends nothing in silence, and no comfort noise, has ended after the 700 ms of silence that everybody else has', async () => {
+  const caller = await engine.join(A, ROOM)
+  update(A, { speechEvents: true })
+  const changes = () => engine.of('leg.speaking').map(({ isSpeaking }) => isSpeaking)
+  for (let spurt = 1; spurt <= 4; spurt++) {
+    // What such a phone takes for silence must have lasted for a while.
+    engine.say(caller, speech(3, -22, -65))
+    engine.say(caller, noiseOf(1, -65).subarray(0, 1600))
+    engine.run(35)
+    assert.is(changes().length, 2 * spurt, `spurt ${spurt}`)
+    engine.run(100)
+    assert.is(changes().length, 2 * spurt, `spurt ${spurt}`)
   }
 })
 
