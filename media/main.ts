@@ -154,6 +154,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
         cross: message => threads.cross(message),
         over: (kind, id) => commands.over(kind, id),
         end: (legId, reason) => void commands.hangup({ legId, reason }),
+        quiet: legId => switchboard.checkPresence(legId),
         key: (legId, key, durationMs) => commands.sendKey(legId, key, durationMs),
         report: report => {
           const line = switchboard.lines.get(report.legId)

@@ -191,6 +191,8 @@ export type UaEvent =
   /** Progress of our REFER, as a status of its target; `isOver`: nothing more is reported; 408 if nothing was. */
   | { kind: 'referProgress'; sessionId: string; referId: string; status: number; isOver: boolean }
   | { kind: 'info'; sessionId: string; key: DtmfInfo }
+  /** The far end has answered what `checkPresence` has asked. */
+  | { kind: 'present'; sessionId: string }
   /** The last event of a session that did not end as `rejected`. */
   | {
       kind: 'ended'

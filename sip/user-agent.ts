@@ -17,7 +17,7 @@ import type {
 import { ended, finish, hangUp } from './ending.ts'
 import { acceptCall, beginAnswer, handOver, mayAsk, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
-import { sendInfo } from './info.ts'
+import { sendInfo, sendOptions } from './info.ts'
 import { ownFields } from './message/format.ts'
 import { type ParseErrorCode, type ParseFailure, parseMessage } from './message/parse.ts'
 import { cancelCall, startCall } from './outbound-call.ts'
@@ -279,6 +279,11 @@ export class UserAgent {
   /** INFO inside a confirmed call, for example DTMF, one after the other. An answer of 481 or 408 ends the call, any other is ignored. */
   info(sessionId: string, contentType: string, body: Uint8Array, now: number): Action[] {
     return this.#with(sessionId, session => sendInfo(this.#core, session, { type: contentType, bytes: body }, now))
+  }
+
+  /** Asks the far end of a confirmed call by OPTIONS whether it is there: `present` follows if so, and nothing otherwise. */
+  checkPresence(sessionId: string, now: number): Action[] {
+    return this.#with(sessionId, session => sendOptions(this.#core, session, now))
   }
 
   /** The identity and target of a confirmed dialog for far ends, or of the early one whose far end has this tag; null: there is none. */

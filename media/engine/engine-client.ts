@@ -29,6 +29,8 @@ export interface EngineHooks {
   over(kind: string, id: string): void
   /** The thread wants signalling to end a leg. */
   end(legId: string, reason: EndedReason): void
+  /** Nothing comes from a leg: its far end is to be asked whether it is there. */
+  quiet(legId: string): void
   /** A key for a browser's page. */
   key(legId: string, key: string, durationMs: number): void
   /** An RTCP report of a leg. */
@@ -131,6 +133,7 @@ export class EngineClient implements WorkingThread {
     else if (message.type === 'own') hooks.own(message.event)
     else if (message.type === 'over') hooks.over(message.kind, message.id)
     else if (message.type === 'end') hooks.end(message.legId, message.reason)
+    else if (message.type === 'quiet') hooks.quiet(message.legId)
     else if (message.type === 'fault') hooks.fault(message.error, message.legIds)
     else if (message.type === 'sockets') {
       hooks.sockets(message.kind, message.problem)

@@ -173,6 +173,8 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
     request: { legId: string }
     reply: { room: RoomSpec | null; muted: boolean; heardBy: string[] | null; hears: string[] | null }
   }
+  /** Its far end has answered by SIP, after its thread had said that the leg is quiet. */
+  'leg.present': { request: { legId: string }; reply: Ok }
   'leg.hold': { request: Commands['leg.hold']['request']; reply: EngineLeg }
   /** A key that came by signalling (SIP INFO, a page), with its stated duration. */
   'leg.key': {
@@ -248,8 +250,10 @@ export type FromEngine =
   | { type: 'cross'; message: CrossMessage }
   /** Something that a command began has ended: a stream, a recording. */
   | { type: 'over'; kind: string; id: string }
-  /** Signalling has to end a leg: no packets for a minute, or its last prompt was played. */
+  /** Signalling has to end a leg: no packets for a minute, nor an answer, or its last prompt was played. */
   | { type: 'end'; legId: string; reason: EndedReason }
+  /** Nothing comes from a leg: signalling has to ask its far end whether it is there. */
+  | { type: 'quiet'; legId: string }
   /** An exception; the legs that it belongs to are ended. */
   | { type: 'fault'; error: string; legIds: readonly string[] }
   /** The thread is ready. The kind of its sockets; `problem`: why not the native ones. */

@@ -65,6 +65,7 @@ const options: EngineOptions = {
   place: { ...config.place, clockMs: clockOriginMs() },
   over: (kind, id) => post({ type: 'over', kind, id }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
+  quiet: legId => post({ type: 'quiet', legId }),
   fault: (error, legIds) => post({ type: 'fault', error: stackOf(error), legIds }),
   sendKey: (legId, key, durationMs) => post({ type: 'key', legId, key, durationMs }),
   ...(config.tellsReports ? { report: report => post({ type: 'report', report }) } : {}),

@@ -50,6 +50,8 @@ const KEYS = { burst: 40, perSecond: 20 }
 export interface LegsOptions {
   /** Signalling has to end a leg. */
   end: (legId: string, reason: EndedReason) => void
+  /** Nothing comes from a far end: signalling has to ask it whether it is there, which `leg.present` tells. */
+  quiet: (legId: string) => void
   /** Opens the sockets of a leg at one of our addresses; null if no port is left. */
   openSocket: (host: string) => Promise<LegSocket | null>
   /** A key to be sent to its party by signalling: to a browser's page, or a SIP peer that wants INFO. */
@@ -94,6 +96,7 @@ export class Legs implements LegHooks {
     'leg.close': ({ legId }) => this.#close(legId),
     'leg.move': request => this.#move(request),
     'leg.update': request => this.#update(request),
+    'leg.present': ({ legId }) => this.#isPresent(legId),
     'leg.hold': request => this.#inTurn(`hold ${request.legId}`, () => this.#hold(request)),
     'leg.trace_packets': request => this.#tracePackets(request),
     'leg.packets': ({ legId }) => this.#world.members.with(legId, ({ leg }) => ({ packets: packetsOf(leg) })),
@@ -383,7 +386,19 @@ export class Legs implements LegHooks {
     this.#world.emit('leg.early_media', { legId: id, isHeard: true })
   }
 
-  /** Nothing came from the far end for a minute. */
+  /** Nothing comes from the far end, which may be silent on purpose. */
+  quiet({ id }: Leg): void {
+    this.#options.quiet(id)
+  }
+
+  #isPresent(legId: string): Record<string, never> | Failure {
+    return this.#world.members.with<Record<string, never> | Failure>(legId, ({ leg }) => {
+      if (leg instanceof RtpLeg) leg.isThere(this.#options.now())
+      return {}
+    })
+  }
+
+  /** Nothing came from the far end for a minute, nor did it answer. */
   timedOut(leg: Leg): void {
     this.#options.end(leg.id, 'rtp_timeout')
   }

@@ -2,14 +2,26 @@ import { OneWayWatch } from '../rtp/one-way-watch.ts'
 import type { LegMedia } from './leg-media.ts'
 
 /**
- * A party that sends nothing for this long, although it should, has gone [ms]. One that has said that it falls silent need not send anything more
- * (RFC 3389 §4); if it is gone, that shows when its session is refreshed, as while it holds.
+ * A party that sends nothing for this long, although it should, and does not answer by SIP either, has gone [ms]. One that has said that it falls
+ * silent need not send anything more (RFC 3389 §4); if it is gone, that shows when its session is refreshed, as while it holds.
  */
 const RTP_TIMEOUT_MS = 60_000
+/**
+ * Some phones leave out silence, do not say so, and send no reports: such a one is asked by SIP. Its answer, for which SIP waits for 32 s (RFC 3261
+ * §17.1.2.2), comes within the minute [ms].
+ */
+const ASKED_AFTER_MS = 28_000
 /** A browser checks its path every few seconds (RFC 7675), also when it sends nothing. Without a check for this long its page is gone [ms]. */
 const PAGE_TIMEOUT_MS = 15_000
 /** A path without packets for this long is not usable [ms]. */
 const FLOWING_MS = 1000
+
+/** `isQuiet`: it is to be asked by SIP whether it is there. */
+interface PresenceReport {
+  isTimedOut: boolean
+  isOneWay: boolean
+  isQuiet: boolean
+}
 
 /** Monitors the arrival of a party's audio: early media, missing audio, and its end. */
 export class LegPresence {
@@ -24,8 +36,11 @@ export class LegPresence {
   #listened = false
   /** When the party said that it falls silent, NaN: it did not; audio that comes later takes that back [ms]. */
   #silentAt = Number.NaN
-  /** When the party was last reported as gone [ms]. */
+  /** When the party was last reported as gone, and when it has answered by SIP [ms]. */
   #goneAt = Number.NEGATIVE_INFINITY
+  #presentAt = Number.NEGATIVE_INFINITY
+  /** The last sign of life before it was asked [ms]. */
+  #askedAfter = Number.NaN
   /** Whether audio is expected. A far end that holds us by `sendonly` may send, but many phones then send nothing. */
   #isExpected = false
 
@@ -47,6 +62,11 @@ export class LegPresence {
   isElsewhere(at: number): void {
     this.lastPacketAt = at
     this.heardAt = at
+  }
+
+  /** It has answered by SIP. */
+  isThere(now: number): void {
+    this.#presentAt = now
   }
 
   /** A packet marked the beginning of a talkspurt. */
@@ -85,14 +105,21 @@ export class LegPresence {
    * The report about its audio that is due now; null: none. A party that has not answered may be silent. `checkedAt`: a browser's last check of
    * its path; null: it is none.
    */
-  check(now: number, checkedAt: number | null): { isTimedOut: boolean; isOneWay: boolean } | null {
+  check(now: number, checkedAt: number | null): PresenceReport | null {
     if (this.#earlySince !== null || (checkedAt === null && !this.#isExpected)) return null
-    const since = Math.max(this.lastPacketAt, this.#goneAt, checkedAt ?? 0)
+    const since = Math.max(this.lastPacketAt, this.#goneAt, this.#presentAt, checkedAt ?? 0)
     const isSilent = checkedAt === null && this.#silentAt >= this.heardAt
     const isTimedOut = !isSilent && now - since > (checkedAt === null ? RTP_TIMEOUT_MS : PAGE_TIMEOUT_MS)
     if (isTimedOut) this.#goneAt = now
     const isOneWay = this.#isExpected && this.#watch.isDue(now)
-    return isTimedOut || isOneWay ? { isTimedOut, isOneWay } : null
+    const isQuiet = !isSilent && checkedAt === null && this.#isToAsk(since, now)
+    return isTimedOut || isOneWay || isQuiet ? { isTimedOut, isOneWay, isQuiet } : null
+  }
+
+  #isToAsk(since: number, now: number): boolean {
+    if (now - since <= ASKED_AFTER_MS || since === this.#askedAfter) return false
+    this.#askedAfter = since
+    return true
   }
 
   /** Whether early media has begun; true once. */

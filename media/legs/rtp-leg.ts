@@ -590,6 +590,11 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     return this.#keys.sentNoEarlier(audio.jitter.playedTimestamp, now) - audio.waiting / (LEG_CLOCK_HZ / 1000)
   }
 
+  /** Its far end has answered by SIP. */
+  isThere(now: number): void {
+    this.#presence.isThere(now)
+  }
+
   /** Reports missing audio. */
   #check(now: number): void {
     this.#checkAt = now + CHECK_MS
@@ -606,6 +611,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     if (this.deaf && presence.isEarlyHeard()) this.#hooks.earlyAudio(this)
     const missing = presence.check(now, this.#encryption.webrtc?.checkedAt ?? null)
     if (missing === null) return
+    if (missing.isQuiet) this.#hooks.quiet?.(this)
     if (missing.isTimedOut) this.#hooks.timedOut(this)
     if (missing.isOneWay) this.#hooks.oneWay(this)
   }

@@ -29,7 +29,9 @@ export interface LegHooks {
   quality?(leg: Leg, isPoor: boolean): void
   /** A fax machine or a modem calls or answers there; reported once. */
   faxTone?(leg: Leg, tone: FaxTone): void
-  /** No packet for a minute. */
+  /** Nothing comes from there, although it should: the far end is to be asked whether it is there; reported once until something does. */
+  quiet?(leg: Leg): void
+  /** No packet for a minute, nor an answer to that. */
   timedOut(leg: Leg): void
   /** An RTCP report was received from there or is sent there; not encrypted, and borrowed until the call returns. */
   report?(leg: Leg, isSent: boolean, bytes: Uint8Array, host: string, port: number): void

@@ -244,6 +244,9 @@ export class Switchboard {
       case 'info':
         this.#info(line, event.key)
         break
+      case 'present':
+        void line.engine?.request('leg.present', { legId: line.legId })
+        break
       case 'refer':
         this.transfers.asked(line, event)
         break
@@ -413,6 +416,12 @@ export class Switchboard {
   async read(legIds: Iterable<string>): Promise<LegSnapshot[]> {
     const lines = [...legIds].map(legId => this.#lines.get(legId)).filter(line => line !== undefined)
     return Promise.all(lines.map(line => this.#lines.snapshot(line)))
+  }
+
+  /** Nothing comes from its far end: asks whether that is there, which its thread is told. */
+  checkPresence(legId: string): void {
+    const line = this.#lines.get(legId)
+    if (line !== undefined) this.#sip.do((agent, now) => agent.checkPresence(line.sessionId, now))
   }
 
   /** A key that goes to the far end by INFO. */

@@ -61,6 +61,8 @@ export interface Given {
   sinks?: readonly SinkNoun[]
   /** Number of threads; legs are distributed in turn. */
   threads?: number
+  /** Called with the leg of whom nothing comes. */
+  quiet?: (legId: string) => void
   /** Called with each event, too. */
   emit?: (event: MediaEvent) => void
 }
@@ -103,6 +105,7 @@ export class TestEngine {
       over: (kind, id) => given.over?.(kind, id),
       ...(given.sinks !== undefined && { sinks: given.sinks }),
       end: (legId, reason) => this.ends.push({ legId, reason }),
+      quiet: legId => given.quiet?.(legId),
       fault: (error, legIds) => this.faults.push({ error, legIds }),
       sendKey: () => {},
       openSocket: given.openSocket ?? (async () => (this.#opening === null ? null : socketOf(this.#opening))),

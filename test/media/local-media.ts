@@ -104,7 +104,8 @@ export class LocalMedia {
       emit(event)
     }
     const over = (kind: string, id: string): void => this.commands.over(kind, id)
-    this.engine = new TestEngine(this.#dir, { openSocket, emit: fromEngine, over, ...given })
+    const quiet = (legId: string): void => this.switchboard.checkPresence(legId)
+    this.engine = new TestEngine(this.#dir, { openSocket, emit: fromEngine, over, quiet, ...given })
     this.thread = new LocalThread(this.engine)
     const threads = new Threads([this.thread], () => this.engine.now)
     const farEnds = new FarEnds({ emit })
@@ -322,6 +323,15 @@ export class RawPhone {
     const contact = `Contact: <${named ?? `sip:callee@${HOST}:${this.port}`}>`
     const head = [`SIP/2.0 ${status} X`, ...copied, to, contact, ...headers, ...type, `Content-Length: ${body.length}`]
     await this.send([...head, '', body].join('\r\n'))
+  }
+
+  /** Responds to the last request of a kind other than INVITE. */
+  async respondTo(method: string, status: number): Promise<void> {
+    const request = this.got.filter(text => text.startsWith(method)).at(-1) ?? ''
+    const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map(name =>
+      new RegExp(`^${name}: .*$`, 'm').exec(request)?.[0].trim(),
+    )
+    await this.send([`SIP/2.0 ${status} X`, ...copied, 'Content-Length: 0', '', ''].join('\r\n'))
   }
 
   /** Acknowledges the 200, without a body. */

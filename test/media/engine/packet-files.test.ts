@@ -93,6 +93,7 @@ class Conversation {
       emit: () => {},
       over: () => {},
       end: () => {},
+      quiet: () => {},
       fault: error => this.faults.push(error),
       sendKey: () => {},
       openSocket: async host => this.#counted((await RtpSocket.open(ports, host, datagrams))!),

@@ -18,7 +18,8 @@ function scene() {
   let now = 0
   let told = 0
   let gone = 0
-  const hooks = { ...NO_HOOKS, oneWay: () => told++, timedOut: () => gone++ }
+  let asked = 0
+  const hooks = { ...NO_HOOKS, oneWay: () => told++, timedOut: () => gone++, quiet: () => asked++ }
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
   const leg = new RtpLeg(
     'part_1',
@@ -48,7 +49,8 @@ function scene() {
     for (let n = 0; n < seconds * 50; n++) tick(null)
   }
   connect()
-  return { connect, tick, speaks, passes, told: () => told, gone: () => gone }
+  const answers = (): void => leg.isThere(now)
+  return { connect, tick, speaks, passes, answers, told: () => told, gone: () => gone, asked: () => asked }
 }
 
 test('a party of which nothing has come for 5 s since its answer is told of, once', () => {
@@ -135,6 +137,35 @@ test('a party of which nothing comes for a minute is gone, unless it has said by
   connect()
   passes(61)
   assert.is(gone(), 2, 'who comes back from hold has said nothing yet')
+})
+
+test('a party of which nothing comes for 28 s is asked by SIP whether it is there: as long as it answers it is not gone', () => {
+  const { speaks, passes, answers, asked, gone } = scene()
+  speaks(2)
+  passes(27.5)
+  assert.is(asked(), 0)
+  for (let n = 1; n <= 10; n++) {
+    passes(1)
+    assert.is(asked(), n, 'once')
+    answers()
+    passes(27.5)
+    assert.is(asked(), n)
+  }
+  assert.is(gone(), 0, 'after five minutes')
+  passes(31)
+  assert.equal([asked(), gone()], [11, 0], 'no answer')
+  passes(2)
+  assert.equal([asked(), gone()], [11, 1], 'a minute after the last one it is gone')
+})
+
+test('who speaks, has said that it falls silent, or holds is not asked', () => {
+  const { connect, speaks, passes, tick, asked } = scene()
+  speaks(60)
+  tick(COMFORT_NOISE)
+  passes(60)
+  connect('sendonly')
+  passes(60)
+  assert.is(asked(), 0)
 })
 
 test('who begins each talkspurt with a marker suppresses silence', () => {

@@ -426,4 +426,23 @@ test('what throws in signalling ends the call that it belongs to, and no other',
   other.close()
 })
 
+test('a phone that sends nothing in silence, and says so neither by comfort noise nor by RTCP, is in its call as long as it answers OPTIONS there', async () => {
+  const ends = () => media.engine.ends.map(({ legId, reason }) => [legId, reason])
+  await media.dial('part_a', phone)
+  await phone.expect('INVITE')
+  await phone.respond(200, { port: 40_000 })
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+  for (let n = 1; n <= 4; n++) {
+    media.engine.run(29 * 50)
+    await media.engine.until(() => phone.count('OPTIONS') >= n)
+    await phone.respondTo('OPTIONS', 200)
+    await media.engine.until(() => media.thread.asked.filter(name => name === 'leg.present').length === n)
+  }
+  assert.equal(ends(), [], 'nearly two minutes')
+  media.engine.run(55 * 50)
+  assert.equal(ends(), [])
+  media.engine.run(7 * 50)
+  assert.equal(ends(), [['part_a', 'rtp_timeout']], 'a minute after its last answer it is gone')
+})
+
 test.run()
