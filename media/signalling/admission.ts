@@ -59,6 +59,8 @@ export class Admission {
   /** Calls that control took per millisecond, as of `#takenAt`; an exponential average. */
   #rate = 0
   #takenAt = 0
+  /** The last call of which control has said anything, or should have, was refused for want of that. */
+  #isUndecided = false
   /** When a call was last refused because of a rush [ms]. */
   #rushedAt = Number.NEGATIVE_INFINITY
 
@@ -81,8 +83,24 @@ export class Admission {
     return now
   }
 
-  /** Control has said something about it, or it is over. */
+  /** It was refused, since control has said nothing about it in time. */
+  undecided(): void {
+    this.#isUndecided = true
+  }
+
+  /** Whether the last call was: then one at a time finds out whether control is in time again. The others are refused at once. */
+  get isUndecided(): boolean {
+    return this.#isUndecided && this.#waiting.size > 0
+  }
+
+  /** Control has said something about it. */
   isTaken(legId: string): void {
+    if (this.#waiting.has(legId)) this.#isUndecided = false
+    this.isOver(legId)
+  }
+
+  /** It need not wait any more. */
+  isOver(legId: string): void {
     const since = this.#waiting.get(legId)
     if (since === undefined) return
     this.#waiting.delete(legId)

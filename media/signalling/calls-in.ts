@@ -63,7 +63,7 @@ interface CallsInOptions {
 }
 
 /** Why there is no room for a call, as the log says it. */
-type NoRoom = 'draining' | 'max_calls' | 'strangers' | 'overload'
+type NoRoom = 'draining' | 'max_calls' | 'strangers' | 'undecided' | 'overload'
 
 /** Inbound calls: held until control has decided, then rung, answered, challenged or refused. */
 export class CallsIn {
@@ -94,6 +94,7 @@ export class CallsIn {
     if (this.draining && peer.proxy?.proven === undefined) return 'draining'
     if (this.#lines.taken >= maxCalls) return 'max_calls'
     if (this.#isCrowdedByStrangers(peer) || !sip().admitsCall(peer)) return 'strangers'
+    if (admission.isUndecided) return 'undecided'
     return admission.refuses() ? 'overload' : null
   }
 
@@ -142,6 +143,7 @@ export class CallsIn {
           return
         }
         this.refused++
+        admission.undecided()
         const call = { from: line.from.uri, to: line.to.uri, sipCallId: event.callId }
         refusals.note('undecided', originOf(event.peer), () => call)
         line.endReason = 'capacity'

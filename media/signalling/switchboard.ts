@@ -260,7 +260,7 @@ export class Switchboard {
         this.#out.refused(line, event)
         break
       case 'ended':
-        this.#admission.isTaken(line.legId)
+        this.#admission.isOver(line.legId)
         this.#faxes.left(line)
         if (event.cause === 'bye' && event.by === 'remote') {
           if (this.#replacing.outlives(line, causeOfFarEnd(event.reasons, null))) break

@@ -258,6 +258,28 @@ test('above capacity an INVITE gets 503 with Retry-After and nothing is begun fo
   await media.close()
 })
 
+test('once control has said nothing about a call in time, one at a time waits for it and the others get 503 at once, until it says something', async () => {
+  let laterMs = 0
+  const media = await LocalMedia.open({}, { lateness: { now: () => performance.now() + laterMs } })
+  const phones = await Promise.all(Array.from({ length: 5 }, () => RawPhone.open(media)))
+  const [undecided, probe, refused, ...later] = phones as [RawPhone, RawPhone, RawPhone, ...RawPhone[]]
+  await undecided.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  laterMs = 4000
+  await undecided.expect('SIP/2.0 503')
+  await probe.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 2)
+  await refused.call()
+  assert.match(await refused.expect('SIP/2.0'), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: 5\r\n/)
+  assert.is(media.of('leg.incoming').length, 2)
+  await media.answer(media.of('leg.incoming')[1]!.legId)
+  await probe.expect('SIP/2.0 200')
+  for (const phone of later) await phone.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 4)
+  for (const phone of phones) phone.close()
+  await media.close()
+})
+
 test(
   'while control starts for the first time callers wait for it, however long that takes; once it is there, each for as long as any',
   async () => {
