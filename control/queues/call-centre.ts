@@ -242,15 +242,9 @@ export class CallCentre implements CallCentrePort {
 
   async rungLegs(): Promise<string[]> {
     const { db } = this.#deps.store
-    const rung = await db
-      .selectFrom('participants')
-      .select('id')
-      .where('ring_id', 'is not', null)
-      .where('node_id', '=', nodeOf(db))
-      .where('step', 'not in', ['ended', 'to_dial'])
-      .orderBy('id')
-      .execute()
-    return rung.map(leg => leg.id)
+    const rung = db.selectFrom('participants').select('id').where('ring_id', 'is not', null)
+    const here = rung.where('node_id', '=', nodeOf(db)).where('step', 'not in', ['ended', 'to_dial']).orderBy('id')
+    return (await here.execute()).map(leg => leg.id)
   }
 
   async reconcile(trx: Trx, snapshot: MediaSnapshot): Promise<void> {
@@ -265,14 +259,8 @@ export class CallCentre implements CallCentrePort {
 
   /** The media process has died, and its calls have been ended: ends this node's rings and their legs. */
   async mediaDied(trx: Trx, { reason, at }: { reason: EndedReason; at: string }): Promise<void> {
-    for (const ring of await trx
-      .selectFrom('rings')
-      .selectAll()
-      .where('node_id', '=', nodeOf(trx))
-      .orderBy('id')
-      .execute()) {
-      await ringFailed(this.#deps, trx, ring, reason, at)
-    }
+    const rings = trx.selectFrom('rings').selectAll().where('node_id', '=', nodeOf(trx)).orderBy('id')
+    for (const ring of await rings.execute()) await ringFailed(this.#deps, trx, ring, reason, at)
     await trx.deleteFrom('call_transfers').where('node_id', '=', nodeOf(trx)).execute()
     const rung = trx.selectFrom('participants').selectAll().where('ring_id', 'is not', null)
     const running = rung.where('node_id', '=', nodeOf(trx)).where('step', '!=', 'ended').orderBy('id')
@@ -344,7 +332,7 @@ export class CallCentre implements CallCentrePort {
         rounds++
       } catch (error) {
         if (!(error instanceof DecisionFault)) throw error
-        this.#setApart(error.of)
+        this.#apart.set(error.of, true)
         await this.#blame(error.of, media, error)
       }
     }
@@ -358,10 +346,6 @@ export class CallCentre implements CallCentrePort {
     })
     this.#ending.add(ended)
     void ended.finally(() => this.#ending.delete(ended))
-  }
-
-  #setApart(id: string): void {
-    this.#apart.set(id, true)
   }
 }
 

@@ -208,15 +208,8 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
         if (refused !== null) return refused
         const at = now().toISOString()
         const id = newId('connection')
-        const row: ConnectionRow = {
-          id,
-          ...ownedBy(context),
-          ...columns,
-          ...UNHEARD,
-          ...sealed(vault, body, id),
-          created: at,
-          updated: at,
-        }
+        const dates = { created: at, updated: at }
+        const row = { id, ...ownedBy(context), ...columns, ...UNHEARD, ...sealed(vault, body, id), ...dates }
         return context.transaction(async trx => {
           const taken = await usernameProblem(trx, row.inbound_username, row.id)
           if (taken !== null) return taken
@@ -314,9 +307,9 @@ function columnsOf(row: Pick<Columns, 'host' | 'port'>, body: Change): Partial<C
   }
 }
 
-const toHost = ({ host: name, port: at = null, priority = 0, weight = 1 }: HostInput): ConnectionHost => ({
-  host: name,
-  port: at,
+const toHost = ({ host, port = null, priority = 0, weight = 1 }: HostInput): ConnectionHost => ({
+  host,
+  port,
   priority,
   weight,
 })
@@ -341,20 +334,17 @@ const columnsProblem = (columns: Columns, addresses: AddressPolicy): Problem | n
 
 function ownHostProblem({ kind, host }: Columns, addresses: AddressPolicy): Problem | null {
   if (host === null) return kind === 'peer' ? null : needed('host', `A ${kind} needs a host.`)
-  const read = sipHost(host)
-  if (read === null) return invalid('host', 'host is neither a name nor an address.')
-  return hostProblem(read.bare, addresses, 'host')
+  return hostProblemAt('host', host, addresses)
 }
 
-function hostsProblem(hosts: readonly ConnectionHost[], addresses: AddressPolicy): Problem | null {
-  const read = hosts.map(({ host }, n) => ({ param: `hosts[${n}].host`, name: sipHost(host) }))
-  const unread = read.find(({ name }) => name === null)
-  if (unread !== undefined) return invalid(unread.param, `${unread.param} is neither a name nor an address.`)
-  for (const { param, name } of read) {
-    const stray = hostProblem(name!.bare, addresses, param)
-    if (stray !== null) return stray
-  }
-  return null
+const hostsProblem = (hosts: readonly ConnectionHost[], addresses: AddressPolicy): Problem | null =>
+  hosts.map(({ host }, n) => hostProblemAt(`hosts[${n}].host`, host, addresses)).find(problem => problem !== null) ??
+  null
+
+function hostProblemAt(param: string, host: string, addresses: AddressPolicy): Problem | null {
+  const read = sipHost(host)
+  if (read === null) return invalid(param, `${param} is neither a name nor an address.`)
+  return hostProblem(read.bare, addresses, param)
 }
 
 function countryProblem({ number_country: country, number_format: format }: Columns): Problem | null {

@@ -7,7 +7,6 @@ const BY_NAME: Record<string, string> = {
   to: '+15551234567',
   from: '+15557654321',
   phone: '+15551234567',
-  phone_number: '+15551234567',
   number: '+15551234567',
   address: 'sip:ann@example.com',
   allowed_ip: '203.0.113.0/24',

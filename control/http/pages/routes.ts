@@ -11,6 +11,7 @@ import { samplesOf } from '../versions/samples.ts'
 import { describeOperations } from '../wire/openapi.ts'
 import { changelogFeed, changelogPage } from './changelog.ts'
 import { docsPage, errorsPage, type OpenApiDocument } from './docs.ts'
+import { GUIDES } from './guides.ts'
 import { publishedDocument } from './openapi-document.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -21,7 +22,7 @@ const TRY_SCRIPT = readFileSync(new URL('control/http/pages/docs-try.js', PACKAG
 const DOCS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** `/` (redirects to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds, without a key. */
+/** `/` (redirects to the docs), `/openapi.json`, `/docs` with errors and guides, `/changelog` and its feeds, without a key. */
 export function serveDocs(app: FastifyInstance, routes: readonly Route[], now: () => Date): void {
   let described: Promise<OpenApiDocument> | undefined
   const document = (): Promise<OpenApiDocument> => {
@@ -41,7 +42,6 @@ export function serveDocs(app: FastifyInstance, routes: readonly Route[], now: (
     printed.set(version, { day, text })
     return text
   }
-  const [errors, changelog] = [errorsPage(), changelogPage()]
   app.get<{ Querystring: { version?: string | string[] } }>('/openapi.json', async (request, reply) => {
     const { version = CURRENT_VERSION } = request.query
     if (typeof version === 'string' && VERSIONS.includes(version))
@@ -59,8 +59,8 @@ export function serveDocs(app: FastifyInstance, routes: readonly Route[], now: (
       .send(docsPage(await document(), baseUrlOf(request))),
   )
   app.get('/docs/try.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(TRY_SCRIPT))
-  app.get('/docs/errors', async (_request, reply) => reply.type(HTML).send(errors))
-  app.get('/changelog', async (_request, reply) => reply.type(HTML).send(changelog))
+  const pages = [{ path: '/docs/errors', page: errorsPage }, { path: '/changelog', page: changelogPage }, ...GUIDES]
+  for (const { path, page } of pages) app.get(path, async (_request, reply) => reply.type(HTML).send(page()))
   app.get('/changelog.xml', async (request, reply) =>
     reply.type('application/atom+xml; charset=utf-8').send(changelogFeed(baseUrlOf(request)).atom),
   )

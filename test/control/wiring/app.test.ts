@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { insertParty } from '../../../control/calls/records.ts'
 import { ERRORS } from '../../../control/http/errors.ts'
@@ -156,6 +157,24 @@ test('/docs shows every operation and loads nothing from elsewhere', async () =>
   assert.equal(text.match(/<script[^>]*>/g), ['<script src="/docs/try.js" type="module">'])
   assert.match(String(headers['content-security-policy']), "default-src 'none'; script-src 'self'")
   assert.match((await ask(app, 'GET /docs/try.js')).text, "'Service-Playground'")
+})
+
+test('/docs leads to every guide of docs/, which are pages as they stand there: headings, tables, code', async () => {
+  const { text } = await ask(app, 'GET /docs')
+  const names = readdirSync(new URL('../../../docs', import.meta.url)).filter(name => name.endsWith('.md'))
+  assert.ok(names.length > 20)
+  for (const name of names) assert.match(text, `href="/docs/guides/${name}"`)
+  const streams = await ask(app, 'GET /docs/guides/streams.md')
+  assert.match(String(streams.headers['content-type']), 'text/html')
+  assert.match(streams.text, '<h2 id="what-the-receiver-gets">What the receiver gets</h2>')
+  assert.match(streams.text, '<td><code>start</code></td>')
+  assert.match(streams.text, 'import { WebSocketServer } from')
+  assert.not.match(
+    (await ask(app, 'GET /docs/guides/sip.md')).text,
+    'href="../',
+    'files that are not served are no links',
+  )
+  assert.is((await ask(app, 'GET /docs/guides/none.md')).status, 404)
 })
 
 test('who opens the address in a browser is led to /docs', async () => {

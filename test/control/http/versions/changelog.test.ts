@@ -1,6 +1,7 @@
 // One database: it reads pages that are made of the versions, and asks for no row.
 import * as assert from 'uvu/assert'
 import { ERRORS } from '../../../../control/http/errors.ts'
+import { GUIDES } from '../../../../control/http/pages/guides.ts'
 import { changelog } from '../../../../control/http/versions/changelog.ts'
 import { API_VERSIONS } from '../../../../control/kernel/versions/all.ts'
 import { VERSIONS } from '../../../../control/kernel/versions/current.ts'
@@ -98,13 +99,15 @@ test('every link of the pages leads to a page and an anchor that is there', asyn
     pages.set(path, answer)
     return answer
   }
-  for (const path of ['/docs', '/docs/errors', '/changelog']) {
+  const origin = 'http://tandem.test'
+  for (const path of ['/docs', '/docs/errors', '/changelog', ...GUIDES.map(guide => guide.path)]) {
     const links = [...(await page(path)).text.matchAll(/href="([^"]+)"/g)].map(match => match[1]!)
     for (const link of new Set(links)) {
-      const [to, anchor] = link.split('#') as [string, string?]
-      const { status, text } = await page(to === '' ? path : to)
+      const url = new URL(link, origin + path)
+      if (url.origin !== origin) continue
+      const { status, text } = await page(url.pathname + url.search)
       assert.is(status, 200, `${path}: ${link}`)
-      if (anchor !== undefined) assert.match(text, `id="${anchor}"`, `${path}: ${link}`)
+      if (url.hash !== '') assert.match(text, `id="${url.hash.slice(1)}"`, `${path}: ${link}`)
     }
   }
 })
