@@ -7,10 +7,10 @@ import type { LegMedia } from './leg-media.ts'
  */
 const RTP_TIMEOUT_MS = 60_000
 /**
- * Some phones leave out silence, do not say so, and send no reports: such a one is asked by SIP. Its answer, for which SIP waits for 32 s (RFC 3261
- * §17.1.2.2), comes within the minute [ms].
+ * Some phones leave out silence, do not say so, and send no reports: such a one is asked by SIP, late, as few calls need it. The rest of the minute
+ * is time for six transmissions (RFC 3261 §17.1.2.2) [ms].
  */
-const ASKED_AFTER_MS = 28_000
+const ASKED_AFTER_MS = 45_000
 /** A browser checks its path every few seconds (RFC 7675), also when it sends nothing. Without a check for this long its page is gone [ms]. */
 const PAGE_TIMEOUT_MS = 15_000
 /** A path without packets for this long is not usable [ms]. */

@@ -139,20 +139,20 @@ test('a party of which nothing comes for a minute is gone, unless it has said by
   assert.is(gone(), 2, 'who comes back from hold has said nothing yet')
 })
 
-test('a party of which nothing comes for 28 s is asked by SIP whether it is there: as long as it answers it is not gone', () => {
+test('a party of which nothing comes for 45 s is asked by SIP whether it is there: as long as it answers it is not gone', () => {
   const { speaks, passes, answers, asked, gone } = scene()
   speaks(2)
-  passes(27.5)
+  passes(44.5)
   assert.is(asked(), 0)
   for (let n = 1; n <= 10; n++) {
     passes(1)
     assert.is(asked(), n, 'once')
     answers()
-    passes(27.5)
+    passes(44.5)
     assert.is(asked(), n)
   }
-  assert.is(gone(), 0, 'after five minutes')
-  passes(31)
+  assert.is(gone(), 0, 'after seven minutes')
+  passes(14)
   assert.equal([asked(), gone()], [11, 0], 'no answer')
   passes(2)
   assert.equal([asked(), gone()], [11, 1], 'a minute after the last one it is gone')

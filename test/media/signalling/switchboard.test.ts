@@ -433,12 +433,12 @@ test('a phone that sends nothing in silence, and says so neither by comfort nois
   await phone.respond(200, { port: 40_000 })
   await media.engine.until(() => media.of('leg.answered').length === 1)
   for (let n = 1; n <= 4; n++) {
-    media.engine.run(29 * 50)
+    media.engine.run(46 * 50)
     await media.engine.until(() => phone.count('OPTIONS') >= n)
     await phone.respondTo('OPTIONS', 200)
     await media.engine.until(() => media.thread.asked.filter(name => name === 'leg.present').length === n)
   }
-  assert.equal(ends(), [], 'nearly two minutes')
+  assert.equal(ends(), [], 'three minutes')
   media.engine.run(55 * 50)
   assert.equal(ends(), [])
   media.engine.run(7 * 50)
