@@ -20,7 +20,7 @@ import { CredentialFiles } from './kernel/credential-files.ts'
 import { DialledLegs } from './kernel/dialled-legs.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
-import { fileGauges, filesFor, openFilesLimit } from './kernel/open-files.ts'
+import { fileGauges, filesFor, LEAST_FILES, openFilesLimit } from './kernel/open-files.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
@@ -94,6 +94,9 @@ function readIdentities({ stir, allowedNetworks }: MediaConfig): Identities {
 const config = JSON.parse(
   process.env.TANDEM_MEDIA_CONFIG ?? fail('started without a supervisor; use "tandem start"'),
 ) as MediaConfig
+const files = openFilesLimit()
+if (files !== null && files < LEAST_FILES)
+  fail(`Only ${files} files may be open: raise the limit (ulimit -n, LimitNOFILE) to ${filesFor(config.maxCalls)}`)
 mkdirSync(join(config.dataDir, 'recordings'), { recursive: true })
 const addresses = new OwnAddresses(config.sipHosts, config.publicIps)
 
@@ -401,7 +404,7 @@ try {
   fail(
     code === 'EADDRINUSE'
       ? `SIP port ${config.sipPort} on ${hosts} is taken by another program: stop it, or set TANDEM_SIP_PORT to a free port`
-      : `cannot listen for SIP on ${hosts}, port ${config.sipPort} (${code}): set TANDEM_SIP_HOST to an address of this machine`,
+      : `Cannot listen for SIP on ${hosts}, port ${config.sipPort} (${code}): set ${code === 'EACCES' ? 'TANDEM_SIP_PORT to a port that you may use' : 'TANDEM_SIP_HOST to an address of this machine'}`,
   )
 }
 try {
@@ -411,7 +414,7 @@ try {
   fail(
     code === 'EADDRINUSE'
       ? `WebSocket port ${config.wsPort} on ${hosts} is taken by another program: stop it, or set TANDEM_WS_PORT to a free port`
-      : `cannot listen for browsers on ${hosts}, port ${config.wsPort} (${code}): set TANDEM_WS_PORT to a port that you may use`,
+      : `Cannot listen for browsers on ${hosts}, port ${config.wsPort} (${code}): set TANDEM_WS_PORT to a port that you may use`,
   )
 }
 await channel.listen(config.socketPath)
@@ -422,7 +425,7 @@ process.on('message', () => void drain())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit(0))
 log.info({ hosts: config.sipHosts, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
-const [files, wantedFiles] = [openFilesLimit(), filesFor(config.maxCalls)]
+const wantedFiles = filesFor(config.maxCalls)
 if (files !== null && files < wantedFiles)
   log.warn(
     { limit: files, wanted: wantedFiles, maxCalls: config.maxCalls },

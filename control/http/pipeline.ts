@@ -56,10 +56,7 @@ declare module 'fastify' {
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
-/**
- * Mounts operations below `/v1`. Each request passes key, mode, scope, rate, version, idempotency and schema, in this order,
- * before its handler.
- */
+/** Mounts operations below `/v1`. Each request passes key, mode, scope, rate, version, idempotency and schema, in this order, before its handler. */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
   const admission = {
     store: parts.store,

@@ -8,6 +8,8 @@ import { sha256 } from './secrets.ts'
 /** sun_path has at least 104 bytes on every system, including the terminating zero. */
 const MAX_SOCKET_PATH_BYTES = 103
 const PRIVATE_MODE = 0o700
+/** Codes of Node and of SQLite for a full disk. */
+const FULL = /^(ENOSPC|EDQUOT|SQLITE_FULL)$/
 
 export type ProcessName = 'supervisor' | 'media' | 'control'
 
@@ -41,11 +43,14 @@ export function prepareDataDir(dataDir: string): { error: string } | null {
       if (existsSync(file)) closeSync(openSync(file, 'r+'))
     return null
   } catch (error) {
-    const { code, path = dataDir } = error as NodeJS.ErrnoException
-    return {
-      error: `Cannot write to the data directory ${dataDir} (${code}, ${path}): make it and its files writable, or set TANDEM_DATA_DIR to another one.`,
-    }
+    return unusable(dataDir, error as NodeJS.ErrnoException)
   }
+}
+
+function unusable(dataDir: string, { code = '', path = dataDir }: NodeJS.ErrnoException): { error: string } {
+  const remedy = FULL.test(code) ? 'free some space' : 'make it and its files writable'
+  const error = `Cannot write to the data directory ${dataDir} (${code}, ${path}): ${remedy}, or set TANDEM_DATA_DIR to another one.`
+  return { error }
 }
 
 /** Not mkdir's own `recursive`: on a file system that refuses with ENOENT, such as /proc, it loops forever. */
@@ -64,8 +69,9 @@ export function lockDataDir(dataDir: string): { release(): void } | { error: str
   try {
     lock.exec('BEGIN EXCLUSIVE')
     return { release: () => lock.close() }
-  } catch {
+  } catch (error) {
     lock.close()
+    if ((error as { code: string }).code !== 'SQLITE_BUSY') return unusable(dataDir, error as NodeJS.ErrnoException)
     const pid = readPid(dataDir, 'supervisor')
     const who = pid === null ? '' : ` (process ${pid})`
     return {

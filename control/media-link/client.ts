@@ -91,10 +91,7 @@ interface MediaClientOptions {
   publicUrl?: string
 }
 
-/**
- * Control's end of the channel to the media process: requests with deadlines, events in order, and a new connection whenever the
- * old one broke.
- */
+/** Control's end of the channel to the media process: requests with deadlines, events in order, and a new connection whenever the old one broke. */
 export class MediaClient implements MediaPort {
   readonly #path: string
   readonly #deadlineMs: number

@@ -132,7 +132,7 @@ function speechState(stats: MediaStats, isPreloaded: boolean): 'ready' | 'loadin
   return isPreloaded ? 'loading' : 'on_demand'
 }
 
-/** `outdated`: the files contain new certificates that cannot be used, so the previous ones still are. Calls are answered in any case. */
+/** `outdated`: one in use has expired, or the files contain new ones that cannot be used. Calls are answered in any case. */
 function certificateState(stats: MediaStats): 'current' | 'outdated' {
   return (stats.gauges.credential_files_outdated ?? 0) > 0 ? 'outdated' : 'current'
 }

@@ -57,7 +57,7 @@ export class CredentialFiles {
     const take = (again: Buffer[]): number | null => {
       const credential = read(again)
       const { expiresAt } = credential
-      if (expiresAt !== null && expiresAt <= this.#options.now()) throw new Error('it has expired')
+      if (this.#isOver(expiresAt)) throw new Error('it has expired')
       use(credential)
       return expiresAt
     }
@@ -67,6 +67,8 @@ export class CredentialFiles {
       if (contents instanceof Error) throw contents
       const first = read(contents)
       const { expiresAt } = first
+      if (this.#isOver(expiresAt))
+        this.#options.log.error({ name, files }, 'a certificate has expired: far ends refuse it until it is replaced')
       this.#watched.push({ name, files, take, seen, used: seen, expiresAt, isOutdated: false })
       return first
     } catch (error) {
@@ -79,6 +81,10 @@ export class CredentialFiles {
       )
       return instead
     }
+  }
+
+  #isOver(expiresAt: number | null): boolean {
+    return expiresAt !== null && expiresAt <= this.#options.now()
   }
 
   #failed(fields: object, { message: problem }: Error, what: string): void {
@@ -115,10 +121,10 @@ export class CredentialFiles {
     }
   }
 
-  /** `…_expiry_timestamp_seconds`, and how many sets have a version that cannot be used. */
+  /** `…_expiry_timestamp_seconds`, and how many sets have a version that cannot be used, or no longer. */
   get gauges(): Record<string, number> {
     const gauges: Record<string, number> = {
-      credential_files_outdated: this.#watched.filter(({ isOutdated }) => isOutdated).length,
+      credential_files_outdated: this.#watched.filter(one => one.isOutdated || this.#isOver(one.expiresAt)).length,
     }
     for (const { name, expiresAt } of this.#watched) {
       if (expiresAt !== null) gauges[`${name}_expiry_timestamp_seconds`] = Math.floor(expiresAt / 1000)

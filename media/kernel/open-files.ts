@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /** Number of files open in a process without calls. */
 const WITHOUT_CALLS = 100
+/** With fewer it does not start: its own threads and modules take them. */
+export const LEAST_FILES = 64
 /** Sockets of a call: RTP and RTCP. */
 const OF_A_CALL = 2
 

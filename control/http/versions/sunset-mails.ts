@@ -24,9 +24,8 @@ interface SunsetMailDeps {
 }
 
 /**
- * Mails the owners and administrators of organisations whose keys or webhook endpoints use a version with a sunset: six
- * months, three months and one month before, each person once per notice. A missed notice is skipped once the next one is due. Returns the
- * number of queued mails.
+ * Mails the owners and administrators of organisations whose keys or webhook endpoints use a version with a sunset: six months, three months and one
+ * month before, each person once per notice. A missed notice is skipped once the next one is due. Returns the number of queued mails.
  */
 export async function queueSunsetMails(deps: SunsetMailDeps): Promise<number> {
   const { store, now, versions = API_VERSIONS } = deps

@@ -1,7 +1,6 @@
 /**
- * The part of a file of `size` bytes that a `Range` header asks for (RFC 9110 §14.1.2): first and last byte, both inclusive.
- * Null for the whole file: no header, an unknown unit, a malformed header (§14.2: ignored), or several parts at once, which a server
- * need not serve.
+ * The part of a file of `size` bytes that a `Range` header asks for (RFC 9110 §14.1.2): first and last byte, both inclusive. Null for the whole file:
+ * no header, an unknown unit, a malformed header (§14.2: ignored), or several parts at once, which a server need not serve.
  */
 export function byteRange(
   header: string | undefined,

@@ -48,10 +48,9 @@ interface Taken {
 }
 
 /**
- * Token buckets in the database, for several nodes. A node reserves a quarter of a second's worth with one statement, and lets these requests
- * through without another. If the bucket is empty, the node does not ask again before the next slice is available. In any period all nodes
- * together let through the burst, the rate, and at most one slice per node, reserved before. While the database is unavailable, each node counts
- * alone.
+ * Token buckets in the database, for several nodes. A node reserves a quarter of a second's worth with one statement, and lets these requests through
+ * without another. If the bucket is empty, the node does not ask again before the next slice is available. In any period all nodes together let
+ * through the burst, the rate, and at most one slice per node, reserved before. While the database is unavailable, each node counts alone.
  */
 export class SharedRates {
   readonly #db: Db

@@ -27,10 +27,7 @@ interface NewEvent {
 const objectId = (object: { id?: string; user_id?: string; call_id?: string }): string | null =>
   object.id ?? object.user_id ?? object.call_id ?? null
 
-/**
- * Writes an event and its webhook deliveries in the transaction that caused it, so that none exists without the others.
- * Returns the event's ID.
- */
+/** Writes an event and its webhook deliveries in the transaction that caused it, so that none exists without the others. Returns the event's ID. */
 export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
   const id = newId('event')
   const data = { object: event.object, previous_attributes: event.previousAttributes }

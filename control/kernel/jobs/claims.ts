@@ -110,17 +110,9 @@ export async function renewLeases(
   times: { now: Date; leaseMs: number },
 ): Promise<ClaimedJob[]> {
   const leased_until = later(times)
-  const renewed = await db
-    .updateTable('jobs')
-    .set({ leased_until })
-    .where(
-      'id',
-      'in',
-      jobs.map(job => job.id),
-    )
-    .where('lease', 'in', [...new Set(jobs.map(job => job.lease))])
-    .returning(['id', 'lease'])
-    .execute()
+  const [ids, leases] = [jobs.map(({ id }) => id), [...new Set(jobs.map(({ lease }) => lease))]]
+  const ours = db.updateTable('jobs').where('id', 'in', ids).where('lease', 'in', leases)
+  const renewed = await ours.set({ leased_until }).returning(['id', 'lease']).execute()
   return jobs
     .filter(job => renewed.some(({ id, lease }) => id === job.id && lease === job.lease))
     .map(job => Object.assign(job, { leased_until }))

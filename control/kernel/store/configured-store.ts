@@ -1,6 +1,6 @@
 import type { Config } from '../config/settings.ts'
 import { databaseFile, ownNodeId } from '../data-dir.ts'
-import { IS_NEWER, NEWER_ADVICE } from './faults.ts'
+import { OPEN_ADVICE } from './faults.ts'
 import { openStore, type Store } from './store.ts'
 
 /** Opens the configured database. It throws one line that says what to do. `mayBeNewer`: we have served it before. */
@@ -13,7 +13,7 @@ export async function openConfiguredStore(
   if (databaseUrl === null) {
     const file = databaseFile(dataDir)
     return openStore(file).catch((error: Error & { code?: string }) => {
-      const advice = error.code === IS_NEWER ? NEWER_ADVICE : 'restore it, or move it away'
+      const advice = OPEN_ADVICE[error.code ?? ''] ?? 'restore it, or move it away'
       throw new Error(`Cannot open the database ${file} (${error.message}): ${advice}.`)
     })
   }

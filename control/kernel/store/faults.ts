@@ -40,4 +40,9 @@ export function isStoreOutage(error: unknown): boolean {
 
 /** Code of the error of a database that a newer version has migrated. */
 export const IS_NEWER = 'IS_NEWER'
-export const NEWER_ADVICE = 'start the newer version of Tandem that has used it, or restore a backup of this one'
+/** What to do about a database that cannot be opened, by the code of the error. */
+export const OPEN_ADVICE: Readonly<Record<string, string>> = {
+  [IS_NEWER]: 'start the newer version of Tandem that has used it, or restore a backup of this one',
+  SQLITE_FULL: 'free some space on its disk',
+  SQLITE_BUSY: 'stop the program that has it open',
+}

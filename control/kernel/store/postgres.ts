@@ -1,18 +1,18 @@
 import {
   type DataTypeNode,
+  type Dialect,
   HandleEmptyInListsPlugin,
   Kysely,
   PostgresAdapter,
-  PostgresDialect,
-  type PostgresDialectConfig,
+  PostgresDriver,
+  PostgresIntrospector,
   type PostgresPool,
   PostgresQueryCompiler,
-  type QueryCompiler,
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
 import pg from 'pg'
-import { NEWER_ADVICE } from './faults.ts'
+import { IS_NEWER, OPEN_ADVICE } from './faults.ts'
 import { NamedStatements } from './named-statements.ts'
 import { ofNode, type SteadyClock } from './node.ts'
 import { asPostgresText } from './postgres-text.ts'
@@ -44,24 +44,12 @@ class Compiler extends PostgresQueryCompiler {
   }
 }
 
-class Dialect extends PostgresDialect {
-  readonly #node: string
-  readonly #steadyMs: SteadyClock
-
-  constructor(config: PostgresDialectConfig, node: string, steadyMs: SteadyClock) {
-    super(config)
-    this.#steadyMs = steadyMs
-    this.#node = node
-  }
-
-  override createAdapter(): PostgresAdapter {
-    return ofNode(new PostgresAdapter(), this.#node, this.#steadyMs)
-  }
-
-  override createQueryCompiler(): QueryCompiler {
-    return new Compiler()
-  }
-}
+const dialectOn = (pool: PostgresPool, node: string, steadyMs: SteadyClock): Dialect => ({
+  createDriver: () => new PostgresDriver({ pool }),
+  createQueryCompiler: () => new Compiler(),
+  createAdapter: () => ofNode(new PostgresAdapter(), node, steadyMs),
+  createIntrospector: db => new PostgresIntrospector(db),
+})
 
 /** int8 and numeric (`count`, `sum`) arrive as text by default; ours are below 2^53. */
 const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NUMERIC]
@@ -97,7 +85,7 @@ export function connectionsTo(url: string, options: pg.PoolConfig = {}): Postgre
 export function postgresDatabase<DB>(pool: PostgresPool, node: string, steadyMs: SteadyClock): Kysely<DB> {
   // `in ()`, which only SQLite knows, becomes false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
-  return new Kysely<DB>({ dialect: new Dialect({ pool }, node, steadyMs), plugins })
+  return new Kysely<DB>({ dialect: dialectOn(pool, node, steadyMs), plugins })
 }
 
 /** Why this server cannot hold our tables; null: it can. */
@@ -116,7 +104,7 @@ const ADVICE: [RegExp, string][] = [
   [/^3D000$/, 'create that database, or name another one in TANDEM_DATABASE_URL'],
   [/^42501$/, 'grant the user CREATE on the schema, or make it the owner of the database'],
   [/^53300$/, 'allow the server more connections (max_connections)'],
-  [/^IS_NEWER$/, NEWER_ADVICE],
+  [/^IS_NEWER$/, OPEN_ADVICE[IS_NEWER]!],
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'check the host in TANDEM_DATABASE_URL'],
 ]
 

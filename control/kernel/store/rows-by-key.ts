@@ -37,9 +37,8 @@ const HALF_CHARACTER = /\p{Surrogate}/u
 const TABLE = /^\s*(?:insert\s+into|update|delete\s+from)\s+"?(\w+)"?/i
 
 /**
- * Caches rows by key, as they were read or written. A cached row survives writes to other rows, and a write to it updates the cache without a
- * query. The events of one call read the same call and leg some twenty times, while other rows of these tables are written all the
- * time.
+ * Caches rows by key, as they were read or written. A cached row survives writes to other rows, and a write to it updates the cache without a query.
+ * The events of one call read the same call and leg some twenty times, while other rows of these tables are written all the time.
  */
 export class RowsByKey {
   readonly #sqlite: BetterSqlite3.Database

@@ -25,10 +25,9 @@ export interface Store {
   readonly engine: Engine
   readonly db: Kysely<Database>
   /**
-   * All or nothing: commits when `run` returns, rolls back when it throws. Transactions do not nest. They are serializable across
-   * processes: what `run` has read still holds when it commits. On a conflict, `run` is rolled back and called again, so it must only
-   * query; its effects belong in `afterCommit` and `followUp`. `gathers`: it writes many facts, and what belongs to all of them goes into
-   * the database together (`together`).
+   * All or nothing: commits when `run` returns, rolls back when it throws. Transactions do not nest. They are serializable across processes: what
+   * `run` has read still holds when it commits. On a conflict, `run` is rolled back and called again, so it must only query; its effects belong in
+   * `afterCommit` and `followUp`. `gathers`: it writes many facts, and what belongs to all of them goes into the database together (`together`).
    */
   transaction<T>(run: (trx: Trx) => Promise<T>, options?: { gathers: boolean }): Promise<T>
   /** Something that is written in the transaction of an event by a noun above the event's. */
@@ -49,9 +48,8 @@ const NOTHING = { committed: (): void => {}, rolledBack: (): void => {} }
 /** Attempts of a transaction that meets conflicts; the error of the last one is thrown. */
 const MAX_TRIES = 12
 /**
- * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other. If fifty write the
- * same rows at once (a campaign's calls that find their connection full), each attempt lets only one through, and the last would run out
- * of attempts.
+ * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other. If fifty write the same rows at
+ * once (a campaign's calls that find their connection full), each attempt lets only one through, and the last would run out of attempts.
  */
 const TRIES_BESIDE = 4
 /** A unique key that turned out taken was free when we looked. A retry finds its owner; twice is a bug. */

@@ -51,6 +51,22 @@ const fileTest = (sentence: string, run: () => unknown): void => {
   else test.skip(sentence, missing)
 }
 
+fileTest('a certificate that has expired, or does so later, is said to be outdated', async () => {
+  write(made(2))
+  let now = Date.now()
+  const { files, said } = watched(() => now)
+  assert.is(files.gauges.credential_files_outdated, 0)
+  now += 3 * 86_400_000
+  assert.is(files.gauges.credential_files_outdated, 1)
+  const late = watched(() => now)
+  assert.equal(late.said, ['a certificate has expired: far ends refuse it until it is replaced'])
+  assert.is(late.files.gauges.credential_files_outdated, 1)
+  write(made(9))
+  await late.files.look()
+  assert.is(late.files.gauges.credential_files_outdated, 0)
+  assert.equal(said, [])
+})
+
 fileTest('files that change are used from the next look on, and those that do not are left alone', async () => {
   const [old, next] = [made(2), made(3)]
   write(old)
