@@ -143,9 +143,20 @@ export class LivePrograms {
   /** Ends speech recognition for the caller, and the message that is being recorded. */
   async #clear(row: CallProgramRow, media: MediaPort): Promise<void> {
     await media.request('leg.stop_listen', { legId: row.leg_id })
-    const messages = forTenant(this.#parts.store.db, tenantOf(row)).select('voicemails').select('id')
+    await this.#endMessage(row, media)
+  }
+
+  /** Ends the message that is being recorded. Of one whose recording did not begin, media tells no end. */
+  async #endMessage(row: CallProgramRow, media: MediaPort): Promise<void> {
+    const { store, now } = this.#parts
+    const messages = forTenant(store.db, tenantOf(row)).select('voicemails').select('id')
     const recording = messages.where('call_id', '=', row.id).where('status', '=', 'recording')
-    for (const { id } of await recording.execute()) await media.request('recording.stop', { recordingId: id })
+    for (const { id } of await recording.execute()) {
+      const reply = await media.request('recording.stop', { recordingId: id })
+      if (!('failure' in reply) || reply.failure !== 'not_found') continue
+      await media.settled()
+      await store.transaction(trx => endVoicemail(trx, id, null, now().toISOString()))
+    }
   }
 
   async #tell(trx: Trx, row: CallProgramRow, input: ProgramInput): Promise<void> {
@@ -169,6 +180,7 @@ export class LivePrograms {
     if (row === undefined) return
     await endProgram(trx, row, reason === 'assistant_ended' ? 'assistant_ended' : 'caller_hangup', at)
     afterCommit(trx, () => this.#runs.stop(row.id))
+    follow(trx, row.id, ({ media }) => this.#endMessage(row, media))
   }
 
   async #messageLeft(trx: Trx, info: RecordingInfo, at: string): Promise<void> {
@@ -177,11 +189,8 @@ export class LivePrograms {
   }
 
   async #ofVoicemail(trx: Trx, recordingId: string, durationMs: number | null): Promise<void> {
-    const voicemail = await trx
-      .selectFrom('voicemails')
-      .select(['call_id'])
-      .where('id', '=', recordingId)
-      .executeTakeFirst()
+    const messages = trx.selectFrom('voicemails').select('call_id').where('id', '=', recordingId)
+    const voicemail = await messages.executeTakeFirst()
     if (voicemail === undefined) return
     const programs = trx.selectFrom('call_programs').selectAll().where('id', '=', voicemail.call_id)
     const row = await programs.where('status', '=', 'running').executeTakeFirst()
@@ -340,6 +349,7 @@ export class LivePrograms {
     if (call === undefined || call.ended_at !== null || isLost) {
       await store.transaction(trx => endProgram(trx, row, 'caller_hangup', now().toISOString()))
       this.#runs.stop(row.id)
+      await this.#endMessage(row, media)
     } else if (leg !== undefined && row.status === 'running') this.#begin(row, leg, media)
   }
 

@@ -94,7 +94,12 @@ export async function takeMessage(
       ...{ recordingId: voicemailId, target: { legId }, encrypted, messageMs },
     })
     // A conflict: the recording has run since before a restart.
-    if (isFailure(started) && started.failure !== 'conflict') return refused(stage, voicemailId)
+    if (isFailure(started) && started.failure !== 'conflict') {
+      // No report of its end will come.
+      const at = stage.now().toISOString()
+      await stage.commit({ also: async trx => void (await endVoicemail(trx, voicemailId, null, at)) })
+      return 'failed'
+    }
     const asked = await stage.request('leg.collect', {
       legId,
       collectId: voicemailId,
@@ -118,15 +123,4 @@ export async function takeMessage(
     WRITE_LIMIT_MS,
   )
   return (recorded?.durationMs ?? 0) >= SHORTEST_MS ? 'recorded' : 'empty'
-}
-
-/** Ends a message whose recording could not be started, since no report will come. */
-async function refused(stage: Stage, voicemailId: string): Promise<'failed'> {
-  const at = stage.now().toISOString()
-  await stage.commit({
-    also: async trx => {
-      await endVoicemail(trx, voicemailId, null, at)
-    },
-  })
-  return 'failed'
 }

@@ -19,18 +19,15 @@ export async function endVoicemail(
 ): Promise<VoicemailRow | null> {
   const row = await trx.selectFrom('voicemails').selectAll().where('id', '=', id).executeTakeFirst()
   if (row === undefined || row.status === 'ready') return null
-  const change: Partial<VoicemailRow> =
-    info === null
-      ? { status: 'failed' }
-      : {
-          status: 'ready',
-          file: info.file,
-          duration_ms: info.durationMs,
-          encrypted: info.encrypted === true ? 1 : 0,
-        }
   const tenant = tenantOf(row)
-  await forTenant(trx, tenant).change('voicemails', id, change)
-  if (info === null) return null
+  const messages = forTenant(trx, tenant)
+  if (info === null) {
+    await messages.change('voicemails', id, { status: 'failed' })
+    return null
+  }
+  const { file, durationMs, encrypted } = info
+  const change = { status: 'ready' as const, file, duration_ms: durationMs, encrypted: encrypted === true ? 1 : 0 }
+  await messages.change('voicemails', id, change)
   await count(trx, tenant, { sourceId: id, at, amounts: { stored_bytes: info.sizeBytes } })
   const message = { ...row, ...change }
   const object = toVoicemail(message)

@@ -258,6 +258,22 @@ test('a caller who leaves a message makes a voicemail of the queue, and a callba
   await world.close()
 })
 
+test('a message of a caller who hangs up while its recording is being started has failed: it was being recorded for good', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded']))
+  media.overrides.set('recording.start', ({ target }: { target: { legId: string } }) => {
+    media.hangUp(target.legId)
+    return undefined
+  })
+  media.dialIn('part_1', '2000')
+  await runOf(world, await callOf(world, 'part_1'))
+  for (let status = ''; status !== 'failed'; await sleep(10)) {
+    status = (await world.ask('GET /v1/voicemails')).body.data[0].status
+  }
+  await world.close()
+})
+
 test('a caller who is transferred while leaving a message is no longer recorded, and hears what leads it then', async () => {
   const world = await makeLiveWorld()
   const { media } = world
