@@ -32,7 +32,7 @@ const mediaOf = (port: number, isEncrypted: boolean): LegMedia => ({
   direction: 'sendrecv',
   dtmf: 'auto',
   srtp: isEncrypted ? { suite: SUITE, sendKey: randomBytes(KEY_BYTES).toString('base64'), receiveKey: FAR_KEY } : null,
-  webrtc: null,
+  dtls: null,
 })
 
 /** Makes a leg as the engine does, answered at `now` [ms]. */

@@ -9,9 +9,9 @@ export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
   description:
     'How keys are sent and received. auto: by RFC 4733 if the far end supports it, otherwise as tones. Tones and SIP INFO are also accepted from it, tones until its first telephone event. The others: only in that way.',
 })
-export const srtp = oneOf(['off', 'optional', 'required'], {
+export const srtp = oneOf(['off', 'optional', 'required', 'dtls'], {
   description:
-    'Whether audio is encrypted (SRTP, with keys in SDP). off: never; a call that offers nothing else is refused with 488. required: always, in both directions, otherwise the call fails. optional: if the far end supports it. The keys are only as secret as the signalling, so use it with `transport` tls.',
+    'Whether audio is encrypted (SRTP). off: never; a call that offers nothing else is refused with 488. required: always, in both directions, otherwise the call fails. optional: if the far end supports it. Both offer keys in SDP, and also accept keys by DTLS. dtls: as required, with keys by DTLS alone. Keys in SDP are only as secret as the signalling, so use them with `transport` tls; with dtls, who can change the signalling can still listen.',
 })
 
 const connectionHost = Type.Object({

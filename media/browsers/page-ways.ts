@@ -36,17 +36,18 @@ export class PageWays {
     if (isFailure(opened)) return null
     const ice = newIceCredentials()
     const { port, ssrc } = opened
-    const webrtc = {
-      ...ice,
+    const dtls = {
       fingerprint: { hash: 'sha-256', value: fingerprint },
+      role: null,
+      ice,
       ssrc,
       codecs: [OPUS],
-      isOffered: false,
+      isWebRtc: true,
     }
-    const ours = { codecs: [PCMU, PCMA], telephoneEvent: false, host: own.advertised, port, rtcpMux: true, webrtc }
+    const ours = { codecs: [PCMU, PCMA], telephoneEvent: false, host: own.advertised, port, rtcpMux: true, dtls }
     const session = { id: String(randomUint32()), previous: null }
     const agreed = answerOffer(Buffer.from(sdp), ours, 'sendrecv', session)
-    if ('error' in agreed || agreed.media.webrtc === null) return null
+    if ('error' in agreed || agreed.media.dtls === null) return null
     const media = legMediaOf(agreed.media, { dtmf: 'info', peer: null, ice }, () => false)
     const connected = await engine.request('leg.connect', { legId, media, enter: null })
     return isFailure(connected) ? null : Buffer.from(agreed.answer).toString()

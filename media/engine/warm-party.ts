@@ -143,7 +143,7 @@ export class WarmParty implements LegSocket {
       direction: 'sendrecv',
       dtmf: 'auto',
       srtp: this.#kind.srtp?.ours ?? null,
-      webrtc: null,
+      dtls: null,
     }
   }
 }

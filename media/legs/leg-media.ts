@@ -1,6 +1,6 @@
 import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
 import type { CodecName, DtmfMode } from '../protocol.ts'
-import type { WebRtcMedia } from '../webrtc/webrtc-wire.ts'
+import type { DtlsMedia } from '../webrtc/dtls-wire.ts'
 
 /** The result of an SDP negotiation, as the engine needs it. */
 export interface LegMedia {
@@ -32,6 +32,6 @@ export interface LegMedia {
   dtmf: DtmfMode
   /** Null: packets are not encrypted, or their keys come by DTLS. */
   srtp: SrtpKeys | null
-  /** Null: the far end is at `remote`; otherwise ICE determines its address, and DTLS the keys. */
-  webrtc: WebRtcMedia | null
+  /** How DTLS brings the keys, and, with ICE, how its address is determined; null: neither. */
+  dtls: DtlsMedia | null
 }

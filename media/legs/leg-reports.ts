@@ -130,18 +130,29 @@ export class LegReports {
 export const reportPort = ({ rtcpMux, rtcpPort }: LegMedia['remote'], latch: SourceLatch): number =>
   rtcpMux ? latch.port : rtcpPort
 
+/** The far end's address for RTCP where that has a port of its own; null: it shares that of the audio, or is not known. */
+export function reportAddress(
+  { rtcpMux, rtcpHost, rtcpPort, isRtcpReachable }: LegMedia['remote'],
+  { host, port }: SourceLatch,
+): { host: string; port: number } | null {
+  if (rtcpMux) return null
+  if (isRtcpReachable) return { host: rtcpHost, port: rtcpPort }
+  // Behind a NAT it is next to the audio port, if anywhere (RFC 3550 §11).
+  return port === 0 ? null : { host, port: port + 1 }
+}
+
 /** Sends a report to the far end's RTCP address. */
 export function sendReport(
   packet: Uint8Array,
   length: number,
   out: PacketOut,
-  { rtcpMux, rtcpHost, rtcpPort, isRtcpReachable }: LegMedia['remote'],
-  { host, port }: SourceLatch,
+  remote: LegMedia['remote'],
+  latch: SourceLatch,
 ): void {
-  if (rtcpMux && port !== 0) out.sendRtp(packet, length, host, port)
-  else if (!rtcpMux && isRtcpReachable) out.sendRtcp(packet, length, rtcpHost, rtcpPort)
-  // Behind a NAT it is next to the audio port, if anywhere (RFC 3550 §11).
-  else if (!rtcpMux && port !== 0) out.sendRtcp(packet, length, host, port + 1)
+  const { host, port } = latch
+  const own = reportAddress(remote, latch)
+  if (own !== null) out.sendRtcp(packet, length, own.host, own.port)
+  else if (remote.rtcpMux && port !== 0) out.sendRtp(packet, length, host, port)
 }
 
 /** Wall clock of a monotonic time of this thread, since 1970 [ms]: RTCP needs its differences only. */

@@ -28,18 +28,19 @@ export class LegRtcp {
    * A datagram. From strangers it is neither a sign of life nor a report.
    *
    * @param source the SSRC of the far end's audio
-   * @returns `left`: the source said goodbye; null: it was refused
+   * @returns `left`: the source said goodbye; null: it was refused, or was none
    */
   receive(
     datagram: Uint8Array,
-    host: string,
+    { host, port }: { host: string; port: number },
     { remote }: LegMedia,
     source: number,
     now: number,
   ): 'report' | 'left' | null {
     const isKnown = (remote.isRtcpReachable && host === remote.rtcpHost) || this.#latch.isParty(host)
-    const { srtp } = this.#encryption
-    const bytes = !isKnown || srtp === null ? datagram : srtp.openRtcp(datagram)
+    const { dtls, srtcp } = this.#encryption
+    if (dtls !== null && !dtls.isReport(datagram, isKnown, { host, port }, now)) return null
+    const bytes = !isKnown || srtcp === null ? datagram : srtcp.openRtcp(datagram)
     const told = !isKnown || bytes === null ? 'bad' : this.#reports.receive(bytes, source, now)
     if (bytes === null || told === 'bad') {
       this.refused++
@@ -59,12 +60,12 @@ export class LegRtcp {
   goodbye(media: LegMedia | null, now: number): void {
     if (media === null || this.#isLeftAlone(media)) return
     this.#send(media, this.#reports.goodbye(now))
-    this.#encryption.webrtc?.goodbye()
+    this.#encryption.goodbye()
   }
 
   /** "c=0.0.0.0" puts us on hold, as from old phones (RFC 3264 §8.4); with ICE it has no meaning. */
   #isLeftAlone({ remote }: LegMedia): boolean {
-    return this.#encryption.webrtc === null && UNSPECIFIED.includes(remote.host)
+    return !this.#encryption.hasIce && UNSPECIFIED.includes(remote.host)
   }
 
   #send({ remote }: LegMedia, length: number): void {

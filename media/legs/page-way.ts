@@ -1,7 +1,7 @@
 import type { Frame } from '../../codecs/audio.ts'
 import type { LegHooks } from '../rooms/leg.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
-import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
+import type { DtlsIdentity } from '../webrtc/dtls-wire.ts'
 import { RtpLeg } from './rtp-leg.ts'
 
 /** The packet socket of a page. */

@@ -12,7 +12,7 @@ import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
 import type { ReceptionStats } from '../rtp/reception-stats.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender, type StreamStart } from '../rtp/rtp.ts'
-import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
+import type { DtlsIdentity } from '../webrtc/dtls-wire.ts'
 import { AwaitedMix, type Speaker } from './awaited-mix.ts'
 import { FaxWay } from './fax-way.ts'
 import { FormerAudio } from './former-audio.ts'
@@ -97,7 +97,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   /**
    * @param random 32 random bits, called a few times for each stream that is sent (RFC 3550 §5.1)
    * @param sendInfo sends a key by signalling (SIP INFO)
-   * @param identity null: there is no WebRTC
+   * @param identity null: there is no DTLS
    */
   constructor(
     id: string,
@@ -153,14 +153,14 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
     this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)
+    if (media.dtls === null || media.dtls.ice === null) this.latch.describe(media.remote)
     this.#encryption.agree(media, now)
     this.#code(media, now, wasRelayed)
-    if (media.webrtc === null) this.latch.describe(media.remote)
   }
 
   /** Whether T.38 may replace its audio. */
   get mayFax(): boolean {
-    return this.#encryption.srtp === null && this.#encryption.webrtc === null && this.#media !== null
+    return this.#encryption.srtp === null && this.#encryption.dtls === null && this.#media !== null
   }
 
   /** Receives T.38 from now on, relayed to the other half; repeating it updates the description. */
@@ -201,7 +201,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
 
   /** Each clock rate has an SSRC of its own (RFC 7160 §4.1). By WebRTC descriptions name it, and it stays. */
   #changeClock(media: LegMedia, now: number): void {
-    if (media.webrtc !== null) return
+    if (media.dtls !== null && media.dtls.ice !== null) return
     this.#reports.streamEnds(now)
     this.#reportAt = this.#reports.dueAt
     this.#sender.begin(this.#newStream())
@@ -244,7 +244,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
       this.#continuity.dropped +
       (this.#audio?.refused ?? 0) +
       this.latch.refused +
-      (this.#encryption.webrtc?.refused ?? 0)
+      (this.#encryption.dtls?.refused ?? 0)
     )
   }
 
@@ -267,8 +267,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
       this.#fax.receive(datagram, host, port, now)
       return
     }
-    const { srtp, webrtc } = this.#encryption
-    if (webrtc !== null && !webrtc.isPacket(datagram, host, port, now)) {
+    const { srtp, dtls, hasIce } = this.#encryption
+    if (dtls !== null && !dtls.isPacket(datagram, host, port, now)) {
       this.#encryption.follow(now)
       return
     }
@@ -288,7 +288,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const isNoise = received.payloadType === 13 || received.payloadType === this.#noiseType
     if (
       (!isAudio && !isEvent && !isNoise) ||
-      (webrtc === null &&
+      (!hasIce &&
         !this.#isFromSource(host, port, now) &&
         !this.latch.accept(host, port, received.ssrc, received.sequence, now))
     ) {
@@ -399,9 +399,9 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   }
 
   /** A datagram on the RTCP port. */
-  rtcp(datagram: Uint8Array, host: string, _port: number, now: number): void {
+  rtcp(datagram: Uint8Array, host: string, port: number, now: number): void {
     if (this.#media === null) return
-    const told = this.#rtcp.receive(datagram, host, this.#media, this.#sourceSsrc, now)
+    const told = this.#rtcp.receive(datagram, { host, port }, this.#media, this.#sourceSsrc, now)
     const { measuredMs } = this.#reports
     if (told !== null && measuredMs !== null) this.#keys.travels(measuredMs)
     if (told === 'left') this.#sourceLeft()
@@ -609,7 +609,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const presence = this.#presence
     if (this.#fax !== null) presence.isElsewhere(this.#fax.lastAt)
     if (this.deaf && presence.isEarlyHeard()) this.#hooks.earlyAudio(this)
-    const missing = presence.check(now, this.#encryption.webrtc?.checkedAt ?? null)
+    const missing = presence.check(now, this.#encryption.dtls?.checkedAt ?? null)
     if (missing === null) return
     if (missing.isQuiet) this.#hooks.quiet?.(this)
     if (missing.isTimedOut) this.#hooks.timedOut(this)

@@ -72,7 +72,7 @@ export type DtmfMode = Static<typeof dtmfMode>
 /**
  * Whether a leg's packets are encrypted. `off`: never; `required`: always, otherwise no call; `optional`: if the far end supports it.
  */
-export const srtpPolicy = oneOf('off', 'optional', 'required')
+export const srtpPolicy = oneOf('off', 'optional', 'required', 'dtls')
 export type SrtpPolicy = Static<typeof srtpPolicy>
 
 const transport = oneOf('udp', 'tcp', 'tls', 'ws', 'wss')

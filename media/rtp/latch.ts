@@ -76,6 +76,13 @@ export class SourceLatch {
     this.source = host
   }
 
+  /** The party has proven to be there, before its first packet. */
+  aim(host: string, port: number): void {
+    if (this.source !== '') return
+    this.host = host
+    this.port = port
+  }
+
   /** Whether a host belongs to the party, as signalling and its audio have shown so far. */
   isParty(host: string): boolean {
     return (host !== '' && host === this.source) || this.#isNamed(host)

@@ -295,8 +295,8 @@ export const warning = ({ own }: Pick<Line, 'own'>, code: number, text: string):
 ]
 
 /** Why audio cannot be sent there; null: it can. An unspecified address fits every family. */
-function problemOfAddress({ own }: Line, { remoteHost, webrtc }: NegotiatedMedia): OfferError | null {
-  if (webrtc !== null || isAny(remoteHost)) return null
+function problemOfAddress({ own }: Line, { remoteHost, dtls }: NegotiatedMedia): OfferError | null {
+  if ((dtls !== null && dtls.ufrag !== null) || isAny(remoteHost)) return null
   if (isIP(remoteHost) === 0) return UNKNOWN_HOST
   return familyOf(remoteHost) === own?.family ? null : OTHER_FAMILY
 }
@@ -304,7 +304,7 @@ function problemOfAddress({ own }: Line, { remoteHost, webrtc }: NegotiatedMedia
 /** The address family that an offer wants for audio; null: unspecified, as with ICE. */
 export function familyOfOffer({ bytes }: Body): Family | null {
   const text = Buffer.from(bytes).toString('latin1')
-  if (/^m=audio \d+ UDP\/TLS\//m.test(text)) return null
+  if (/^a=ice-ufrag:/m.test(text) && /^m=audio \d+ UDP\/TLS\//m.test(text)) return null
   const found = /^c=IN IP([46]) /m.exec(text)?.[1]
   return found === undefined ? null : found === '4' ? 4 : 6
 }

@@ -24,6 +24,7 @@ import {
   type SrtpPolicy,
 } from '../protocol.ts'
 import { NO_QUALITY } from '../rooms/leg.ts'
+import type { DtlsMedia } from '../webrtc/dtls-wire.ts'
 import type { IceCredentials } from '../webrtc/ice-lite.ts'
 import type { Rate } from './call-pace.ts'
 import type { Way, Ways } from './ways.ts'
@@ -147,14 +148,17 @@ export interface Early {
 }
 
 /** Inputs of our descriptions of a line. */
-export type Described = Pick<Line, 'codecs' | 'own' | 'port' | 'dtmf' | 'srtp' | 'ice' | 'ssrc' | 'isWebRtc'>
+export type Described = Pick<
+  Line,
+  'codecs' | 'own' | 'port' | 'dtmf' | 'srtp' | 'ice' | 'ssrc' | 'isWebRtc' | 'media' | 'early'
+>
 
 export const isOver = (line: Line): boolean => line.state === 'ended'
 
 /**
  * What we offer and accept for a line.
  *
- * @param fingerprint of our certificate, SHA-256; null: there is no WebRTC
+ * @param fingerprint of our certificate, SHA-256; null: there is no DTLS
  */
 export const capabilitiesOf = (line: Described, fingerprint: string | null): Capabilities => ({
   codecs: line.codecs.map(name => CODECS[name]),
@@ -166,12 +170,13 @@ export const capabilitiesOf = (line: Described, fingerprint: string | null): Cap
   ...(fingerprint === null
     ? {}
     : {
-        webrtc: {
+        dtls: {
           fingerprint: { hash: 'sha-256', value: fingerprint },
+          role: (line.media ?? line.early?.media)?.dtls?.role ?? null,
+          ice: line.ice,
           ssrc: line.ssrc,
           codecs: [OPUS],
-          isOffered: line.isWebRtc,
-          ...line.ice,
+          isWebRtc: line.isWebRtc,
         },
       }),
 })
@@ -206,7 +211,16 @@ export const legMediaOf = (
   direction: media.direction,
   dtmf,
   srtp: media.srtp,
-  webrtc: media.webrtc === null ? null : { local: ice, remote: media.webrtc },
+  dtls: media.dtls === null ? null : dtlsMediaOf(media.dtls, ice),
+})
+
+const dtlsMediaOf = (
+  { role, fingerprint, ufrag }: NonNullable<NegotiatedMedia['dtls']>,
+  local: IceCredentials,
+): DtlsMedia => ({
+  role,
+  fingerprint,
+  ice: ufrag === null ? null : { local, remote: { ufrag } },
 })
 
 /** A URI as the channel writes it. */

@@ -1,8 +1,10 @@
-import { number, Reader } from './bytes.ts'
+import { number, Reader, vector } from './bytes.ts'
+import { HANDSHAKE, readRecords } from './dtls-records.ts'
 
 /** Handshake types (RFC 5246 §7.4). */
 export const CLIENT_HELLO = 1
 export const SERVER_HELLO = 2
+export const HELLO_VERIFY_REQUEST = 3
 export const CERTIFICATE = 11
 export const SERVER_KEY_EXCHANGE = 12
 export const CERTIFICATE_REQUEST = 13
@@ -99,13 +101,56 @@ export function readClientHello(body: Uint8Array): ClientHello | null {
   const reader = new Reader(body)
   reader.number(2)
   const random = reader.take(32)
-  // Session ID and cookie: nothing is resumed, and ICE has shown where it comes from.
+  // Session ID and cookie: nothing is resumed, and descriptions or ICE have shown where it comes from.
   reader.vector(1)
   reader.vector(1)
   const suites = reader.numbers()
   reader.vector(1)
+  const extensions = readExtensions(reader)
+  return reader.isBroken || extensions === null ? null : { random, suites, extensions }
+}
+
+/** The fields of a ServerHello that we need. */
+interface ServerHello {
+  version: number
+  random: Uint8Array
+  suite: number
+  extensions: Map<number, Uint8Array>
+}
+
+/** Null: it is broken. */
+export function readServerHello(body: Uint8Array): ServerHello | null {
+  const reader = new Reader(body)
+  const version = reader.number(2)
+  const random = reader.take(32)
+  reader.vector(1)
+  const suite = reader.number(2)
+  reader.number(1)
+  const extensions = readExtensions(reader)
+  return reader.isBroken || extensions === null ? null : { version, random, suite, extensions }
+}
+
+/** Null: they are broken. */
+function readExtensions(reader: Reader): Map<number, Uint8Array> | null {
   const list = new Reader(reader.left === 0 ? new Uint8Array(0) : reader.vector(2))
   const extensions = new Map<number, Uint8Array>()
   while (list.left > 0 && !list.isBroken) extensions.set(list.number(2), list.vector(2))
-  return reader.isBroken || list.isBroken ? null : { random, suites, extensions }
+  return list.isBroken ? null : extensions
+}
+
+export const formatExtensions = (extensions: readonly (readonly [type: number, content: Uint8Array])[]): Buffer =>
+  vector(2, ...extensions.map(([type, content]) => Buffer.concat([number(type, 2), vector(2, content)])))
+
+/** The random value of the ClientHello with which a datagram begins, which tells one handshake from another; null: it does not. */
+export function helloRandom(datagram: Uint8Array): Uint8Array | null {
+  const record = readRecords(datagram)[0]
+  if (record === undefined || record.type !== HANDSHAKE || record.epoch !== 0) return null
+  const reader = new Reader(record.content)
+  const type = reader.number(1)
+  // Length and sequence number, then offset and length of the fragment, and the version.
+  reader.take(5)
+  const offset = reader.number(3)
+  reader.take(5)
+  const random = reader.take(32)
+  return type === CLIENT_HELLO && offset === 0 && !reader.isBroken ? random : null
 }

@@ -3,6 +3,8 @@ import { createECDH, createPublicKey, diffieHellman, generateKeyPairSync } from 
 /** Named groups (RFC 8422 §5.1.1). */
 const P256 = 23
 const X25519 = 29
+/** Those that we support. */
+export const NAMED_GROUPS = [X25519, P256]
 /** SubjectPublicKeyInfo of X25519 up to its 32 bytes (RFC 8410 §4). */
 const X25519_PREFIX = Buffer.from('302a300506032b656e032100', 'hex')
 

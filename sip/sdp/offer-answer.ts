@@ -1,7 +1,9 @@
+import { type DtlsRole, type DtlsSide, roleOf } from './dtls.ts'
 import type { SrtpKeys } from './sdes.ts'
 import {
   answerCrypto,
   audioOf,
+  hasIce,
   isDtls,
   isRtp,
   keysOf,
@@ -21,7 +23,6 @@ import {
   type SessionDescription,
 } from './sdp.ts'
 import { refused, type SdpSession, versioned } from './session.ts'
-import type { WebRtcSide } from './webrtc.ts'
 
 /** A codec that we can send and receive. `payloadType` is the one that our offers use. */
 export interface AudioCodec {
@@ -67,20 +68,21 @@ export interface Capabilities {
   ptimeMs?: number
   /** Absent: never encrypted. */
   srtp?: SrtpCapability
-  /** Answers offers of WebRTC (ICE, DTLS-SRTP, one port for all), as an ICE lite agent and DTLS server; absent: no WebRTC. */
-  webrtc?: WebRtcCapability
+  /** Keys by DTLS. With ICE, and one port for all, it is WebRTC, with us as an ICE lite agent. Absent: neither. */
+  dtls?: DtlsCapability
 }
 
-interface WebRtcCapability {
+interface DtlsCapability {
+  fingerprint: DtlsSide['fingerprint']
+  /** As agreed before in this call; null: not yet. */
+  role: DtlsRole | null
   /** Ours, for the whole call. */
-  ufrag: string
-  pwd: string
-  fingerprint: WebRtcSide['fingerprint']
+  ice: NonNullable<DtlsSide['ice']>
   ssrc: number
-  /** Preferred additional codecs. */
+  /** Preferred additional codecs of WebRTC. */
   codecs: readonly AudioCodec[]
-  /** Our offers use WebRTC too. */
-  isOffered: boolean
+  /** Our offers are WebRTC. */
+  isWebRtc: boolean
 }
 
 /** The result of the negotiation. */
@@ -110,8 +112,8 @@ export interface NegotiatedMedia {
   held: boolean
   /** Null: packets are not encrypted, or their keys come by DTLS. */
   srtp: SrtpKeys | null
-  /** The far end's ICE and DTLS parameters; null: it is not WebRTC. */
-  webrtc: Pick<WebRtcSide, 'ufrag' | 'fingerprint'> | null
+  /** Our role in DTLS, the far end's certificate, and its half of ICE, or null for none; null: keys do not come by DTLS. */
+  dtls: { role: DtlsRole; fingerprint: DtlsSide['fingerprint']; ufrag: string | null } | null
 }
 
 export type NegotiationError = {
@@ -138,8 +140,7 @@ const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === 
 
 /** c=0.0.0.0 is how RFC 2543 put a call on hold: the far end cannot receive (RFC 3264 §8.4). */
 function effectiveDirection(media: MediaDescription): Direction {
-  // With ICE the address is irrelevant: checks decide (RFC 8839 §4.2.1.2).
-  if (isDtls(media)) return media.direction
+  if (hasIce(media)) return media.direction
   const host = media.host ?? ''
   return directionOf(sends(media.direction), receives(media.direction) && !isUnspecified(host))
 }
@@ -189,9 +190,9 @@ export function createOffer(capabilities: Capabilities, direction: Direction, se
 
 /** The codecs of a medium, in our order of preference. */
 const codecsFor = (
-  media: Pick<MediaDescription, 'protocol'>,
-  { codecs, webrtc }: Capabilities,
-): readonly AudioCodec[] => (isDtls(media) ? [...new Set([...(webrtc?.codecs ?? []), ...codecs])] : codecs)
+  media: Pick<MediaDescription, 'protocol' | 'dtls'>,
+  { codecs, dtls }: Capabilities,
+): readonly AudioCodec[] => (hasIce(media) ? [...new Set([...(dtls?.codecs ?? []), ...codecs])] : codecs)
 
 const telephoneEvent = (payloadType: number, clockRateHz: number): PayloadFormat => ({
   payloadType,
@@ -227,13 +228,17 @@ function ourMedia(
   }
 }
 
-/** Our WebRTC parameters for a description. */
-const ourSide = ({ host, port }: Capabilities, own: WebRtcCapability, setup: WebRtcSide['setup']): WebRtcSide => ({
-  ufrag: own.ufrag,
-  pwd: own.pwd,
-  fingerprint: own.fingerprint,
+/** Our DTLS parameters for a description. */
+const ourSide = (
+  { host, port }: Capabilities,
+  { fingerprint, ice, ssrc }: DtlsCapability,
+  setup: DtlsSide['setup'],
+  isWebRtc: boolean,
+): DtlsSide => ({
+  fingerprint,
   setup,
-  own: { host, port, ssrc: own.ssrc },
+  ice: isWebRtc ? ice : null,
+  own: isWebRtc ? { host, port, ssrc } : null,
 })
 
 interface Match {
@@ -259,8 +264,7 @@ function findAudio(
     if (media.host === null) return plain ?? { error: 'malformed' }
     const protection = protectionOf(media, index)
     const coding = protection === null ? null : findCodec(media, capabilities)
-    // With ICE the address is irrelevant.
-    if (isNobodys(media.host) && !isDtls(media)) error = 'multicast'
+    if (isNobodys(media.host) && !hasIce(media)) error = 'multicast'
     else if (protection === null) error = error === 'no_audio' ? 'no_common_encryption' : error
     else if (coding === null) error = 'no_common_codec'
     else if (protection !== 'plain') return { index, media, protection, ...coding }
@@ -303,7 +307,7 @@ export function acceptOffer(
   const ours = { ...capabilities, port: 0 }
   const { srtp } = ours
   const match = findAudio(description, ours, media =>
-    isDtls(media) ? dtlsOf(media, ours, 'passive') : protectionOfOffer(media, srtp?.policy ?? 'off'),
+    isDtls(media) ? dtlsOf(media, ours, false) : protectionOfOffer(media, srtp?.policy ?? 'off'),
   )
   if ('error' in match) return match
   const { codec, payload, event, noise, protection } = match
@@ -312,7 +316,7 @@ export function acceptOffer(
   if (noise !== null) payloads.push({ ...noise, name: 'CN', fmtp: null })
   if (event !== null) payloads.push(telephoneEvent(event.payloadType, event.clockRateHz))
   const crypto =
-    srtp === undefined || protection === 'plain' || protection === 'dtls' || protection === null
+    srtp === undefined || protection === null || typeof protection === 'string'
       ? []
       : [answerCrypto(protection, srtp, audioOf(session.previous))]
   const rtcpMux = match.media.rtcpMux && ours.rtcpMux === true
@@ -323,16 +327,17 @@ export function acceptOffer(
     mid: match.media.mid,
     isBundled: match.media.isBundled,
   }
+  const agreed = negotiated(match, ours, accepted, [payload.payloadType], event?.payloadType ?? null)
   const answer: AcceptedOffer['answer'] = ({ port, ssrc }) => {
     const placed = { ...ours, port }
-    const webrtc = protection === 'dtls' ? ourSide(placed, { ...ours.webrtc!, ssrc }, 'passive') : null
+    const role = agreed.dtls?.role
+    const dtls = role === undefined ? null : ourSide(placed, { ...ours.dtls!, ssrc }, role, hasIce(match.media))
     const media = description.media.map((one, index) =>
-      index === match.index ? { ...accepted, port, webrtc } : refused(one),
+      index === match.index ? { ...accepted, port, dtls } : refused(one),
     )
     return versioned(media, placed, session)
   }
-  const eventType = event?.payloadType ?? null
-  return { media: negotiated(match, ours, accepted, [payload.payloadType], eventType), answer }
+  return { media: agreed, answer }
 }
 
 /** Accepts an offer (`acceptOffer`), and answers it. */
@@ -344,37 +349,42 @@ export function answerOffer(
 ): { answer: Uint8Array; media: NegotiatedMedia } | NegotiationError {
   const accepted = acceptOffer(offer, capabilities, direction, session)
   if ('error' in accepted) return accepted
-  const { port, webrtc } = capabilities
-  return { media: accepted.media, answer: accepted.answer({ port, ssrc: webrtc?.ssrc ?? 0 }) }
+  const { port, dtls } = capabilities
+  return { media: accepted.media, answer: accepted.answer({ port, ssrc: dtls?.ssrc ?? 0 }) }
 }
 
-/** The encryption of an offer: as in our last description, else WebRTC if it is to be offered, else SDES. */
+/** The encryption of an offer: as in our last description, else WebRTC if it is to be offered, else by the policy. */
 function offeredKeys(
   capabilities: Capabilities,
   previous: MediaDescription | null,
-): Partial<MediaDescription> & Pick<MediaDescription, 'protocol'> {
-  const { webrtc, srtp } = capabilities
-  const isWebRtc = webrtc !== undefined && (previous === null ? webrtc.isOffered : isDtls(previous))
-  if (!isWebRtc) return offeredProtection(srtp, previous)
+): Partial<MediaDescription> & Pick<MediaDescription, 'protocol' | 'dtls'> {
+  const { dtls, srtp } = capabilities
+  const isWebRtc = dtls !== undefined && (previous === null ? dtls.isWebRtc : hasIce(previous))
+  const isAsked = previous === null ? isWebRtc || srtp?.policy === 'dtls' : isDtls(previous)
+  if (dtls === undefined || !isAsked) return { ...offeredProtection(srtp, previous), dtls: null }
+  const side = ourSide(capabilities, dtls, 'actpass', isWebRtc)
+  if (!isWebRtc) return { protocol: previous?.protocol ?? 'UDP/TLS/RTP/SAVP', dtls: side }
   return {
     protocol: previous?.protocol ?? 'UDP/TLS/RTP/SAVPF',
     rtcpMux: true,
     mid: previous?.mid ?? 'audio',
     isBundled: previous?.isBundled ?? true,
-    webrtc: ourSide(capabilities, webrtc, 'actpass'),
+    dtls: side,
   }
 }
 
-/** Whether a medium can be WebRTC with us as the DTLS server: `setup` is our attribute (RFC 8842 §5.2, §5.3). */
-function dtlsOf(
-  { webrtc, rtcpMux }: MediaDescription,
-  ours: Capabilities,
-  setup: 'passive' | 'actpass',
-): 'dtls' | null {
-  if (webrtc === null || !rtcpMux || ours.webrtc === undefined) return null
-  const begins = webrtc.setup === 'active' || (setup === 'passive' && webrtc.setup === 'actpass')
-  return begins ? 'dtls' : null
+/** Our role if keys of a medium can come by DTLS (RFC 8842 §5.2, §5.3); WebRTC needs no policy, but one port for all. */
+function dtlsOf({ dtls, rtcpMux }: MediaDescription, ours: Capabilities, isAnswer: boolean): DtlsRole | null {
+  if (dtls === null || ours.dtls === undefined) return null
+  const isAllowed = dtls.ice === null ? (ours.srtp?.policy ?? 'off') !== 'off' : rtcpMux
+  return isAllowed ? roleOf(dtls, isAnswer, ours.dtls.role) : null
 }
+
+const dtlsAgreed = ({ fingerprint, ice }: DtlsSide, role: DtlsRole): NegotiatedMedia['dtls'] => ({
+  role,
+  fingerprint,
+  ufrag: ice === null ? null : ice.ufrag,
+})
 
 /** Reads the answer to our offer (RFC 3264 §7). `offer` is exactly what was sent. */
 export function applyAnswer(
@@ -388,7 +398,7 @@ export function applyAnswer(
   if ('error' in description) return description
   const policy = capabilities.srtp?.policy ?? 'off'
   const match = findAudio(description, capabilities, (media, index) =>
-    isDtls(media) ? dtlsOf(media, capabilities, 'actpass') : protectionOfAnswer(media, offered.media[index], policy),
+    isDtls(media) ? dtlsOf(media, capabilities, true) : protectionOfAnswer(media, offered.media[index], policy),
   )
   if ('error' in match) return match
   const own = offered.media[match.index]
@@ -420,7 +430,7 @@ function negotiated(
   receivePayloadTypes: number[],
   receiveTelephoneEventPayloadType: number | null,
 ): NegotiatedMedia {
-  const { media } = match
+  const { media, protection } = match
   const { direction, rtcpMux } = own
   const host = media.host!
   const rtcpHost = media.rtcpHost === null || isNobodys(media.rtcpHost) ? host : media.rtcpHost
@@ -442,7 +452,7 @@ function negotiated(
     direction,
     held:
       media.direction === 'sendonly' || media.direction === 'inactive' || effectiveDirection(media) !== media.direction,
-    srtp: keysOf(match.protection, own),
-    webrtc: match.protection === 'dtls' ? media.webrtc : null,
+    srtp: keysOf(protection, own),
+    dtls: protection === 'active' || protection === 'passive' ? dtlsAgreed(media.dtls!, protection) : null,
   }
 }

@@ -1,3 +1,4 @@
+import type { DtlsRole } from './dtls.ts'
 import { type CryptoLine, newKey, offerCrypto, type SrtpKeys, type SrtpPolicy } from './sdes.ts'
 import { type MediaDescription, parseSdp } from './sdp.ts'
 
@@ -8,8 +9,8 @@ export interface SrtpCapability {
   random: (bytes: number) => Uint8Array
 }
 
-/** The far end's accepted crypto line; `dtls`: keys come by DTLS; `plain`: no encryption; null: not acceptable. */
-export type Protection = CryptoLine | 'dtls' | 'plain' | null
+/** The far end's accepted crypto line; our role where keys come by DTLS; `plain`: no encryption; null: not acceptable. */
+export type Protection = CryptoLine | DtlsRole | 'plain' | null
 
 const PLAIN: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/AVPF'])
 const SECURE: ReadonlySet<string> = new Set(['RTP/SAVP', 'RTP/SAVPF'])
@@ -19,14 +20,19 @@ const DTLS: ReadonlySet<string> = new Set(['UDP/TLS/RTP/SAVPF', 'UDP/TLS/RTP/SAV
 const isPlain = ({ protocol }: MediaDescription): boolean => PLAIN.has(protocol.toUpperCase())
 const isSecure = ({ protocol }: MediaDescription): boolean => SECURE.has(protocol.toUpperCase())
 
-/** Whether it uses DTLS for keys and ICE for its path. */
+/** Whether its keys come by DTLS. */
 export const isDtls = ({ protocol }: Pick<MediaDescription, 'protocol'>): boolean => DTLS.has(protocol.toUpperCase())
+
+/** Whether checks determine its path, as those of browsers, so that its address is irrelevant (RFC 8839 §4.2.1.2). */
+export const hasIce = (media: Pick<MediaDescription, 'protocol' | 'dtls'>): boolean =>
+  isDtls(media) && media.dtls !== null && media.dtls.ice !== null
 
 export const isRtp = (media: MediaDescription): boolean => isPlain(media) || isSecure(media) || isDtls(media)
 
 /** How an offered medium is accepted: with the first of its suites that we support (RFC 4568 §5.1.2, RFC 8643 §3.1). */
 export function protectionOfOffer(offered: MediaDescription, policy: SrtpPolicy): Protection {
   if (policy === 'off') return isPlain(offered) ? 'plain' : null
+  if (policy === 'dtls') return null
   const first = offered.crypto[0]
   if (first !== undefined) return first
   return policy === 'optional' && isPlain(offered) ? 'plain' : null
@@ -38,6 +44,7 @@ export function protectionOfAnswer(
   own: MediaDescription | undefined,
   policy: SrtpPolicy,
 ): Protection {
+  if (policy === 'dtls') return null
   const taken = answered.crypto.find(line => ourLine(line, own) !== undefined)
   if (taken !== undefined) return taken
   // A later offer keeps the protocol of the first, which a far end may have written as RTP/AVP with keys.
@@ -50,7 +57,7 @@ const ourLine = ({ tag, suite }: CryptoLine, own: MediaDescription | undefined):
 
 /** The keys from our line and theirs; null: no encryption. */
 export function keysOf(protection: Protection, own: MediaDescription): SrtpKeys | null {
-  if (protection === null || protection === 'plain' || protection === 'dtls') return null
+  if (protection === null || typeof protection === 'string') return null
   const { suite, key } = protection
   return { suite, sendKey: ourLine(protection, own)!.key, receiveKey: key }
 }
@@ -75,7 +82,7 @@ export function offeredProtection(
 ): Pick<MediaDescription, 'protocol' | 'crypto'> {
   if (previous !== null) return { protocol: previous.protocol, crypto: previous.crypto }
   if (srtp === undefined || srtp.policy === 'off') return { protocol: 'RTP/AVP', crypto: [] }
-  return { protocol: srtp.policy === 'required' ? 'RTP/SAVP' : 'RTP/AVP', crypto: offerCrypto(srtp.random) }
+  return { protocol: srtp.policy === 'optional' ? 'RTP/AVP' : 'RTP/SAVP', crypto: offerCrypto(srtp.random) }
 }
 
 /** Our audio line in the last description that we sent; null: there is none. */

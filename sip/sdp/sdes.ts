@@ -27,9 +27,9 @@ export interface SrtpKeys {
 
 /**
  * Whether a call's packets are encrypted. `off`: never. `required`: always, otherwise the call fails. `optional`: if the far end
- * can (RFC 8643).
+ * can (RFC 8643). `dtls`: always, with keys by DTLS.
  */
-export type SrtpPolicy = 'off' | 'optional' | 'required'
+export type SrtpPolicy = 'off' | 'optional' | 'required' | 'dtls'
 
 const LINE = /^(\d{1,9}) +(\w+) +inline:([A-Za-z0-9+/]+={0,2})(?:\|(?:2\^)?\d{1,15})?((?: +[^\s]+)*)$/
 

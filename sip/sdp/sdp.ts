@@ -1,5 +1,5 @@
+import { type DtlsSide, pushSide, readSideLine, type SideLines, sideOf } from './dtls.ts'
 import { type CryptoLine, formatCrypto, MAX_CRYPTO_LINES, parseCrypto } from './sdes.ts'
-import { pushSide, readSideLine, type SideLines, sideOf, type WebRtcSide } from './webrtc.ts'
 
 /** Encodes each text into memory of its own. A call keeps its description, which from the pool of `Buffer` would keep 8 KB alive. */
 const UTF8 = new TextEncoder()
@@ -40,8 +40,8 @@ export interface MediaDescription {
   mid: string | null
   /** It belongs to the first `a=group:BUNDLE` (RFC 9143). */
   isBundled: boolean
-  /** The ICE and DTLS parameters of its writer; null: incomplete. */
-  webrtc: WebRtcSide | null
+  /** The DTLS and ICE parameters of its writer; null: none, or incomplete. */
+  dtls: DtlsSide | null
   /** For a T.38 image: its attributes (ITU-T T.38 Annex D), as written. */
   t38: string[]
 }
@@ -86,7 +86,7 @@ interface Section {
   direction: Direction | null
   /** Of the session only: the MIDs of BUNDLE. */
   bundle: readonly string[]
-  webrtc: SideLines
+  side: SideLines
   rtpmap: Map<number, string>
   fmtp: Map<number, string>
 }
@@ -96,7 +96,7 @@ const section = (media: MediaDescription | null): Section => ({
   host: null,
   direction: null,
   bundle: [],
-  webrtc: {},
+  side: {},
   rtpmap: new Map(),
   fmtp: new Map(),
 })
@@ -160,7 +160,7 @@ export const nothingMore = (): Omit<MediaDescription, 'kind' | 'port' | 'protoco
   crypto: [],
   mid: null,
   isBundled: false,
-  webrtc: null,
+  dtls: null,
   t38: [],
 })
 
@@ -186,7 +186,7 @@ function readAttribute(value: string, into: Section): void {
   const colon = value.indexOf(':')
   const name = colon < 0 ? value : value.slice(0, colon)
   const rest = colon < 0 ? '' : value.slice(colon + 1).trim()
-  readSideLine(name, rest, into.webrtc)
+  readSideLine(name, rest, into.side)
   if (DIRECTIONS.has(name)) into.direction = name as Direction
   else if (name === 'rtpmap' || name === 'fmtp') {
     const match = /^(\d{1,3})\s+(.+)$/.exec(rest)
@@ -230,7 +230,7 @@ function finish(own: Section, session: Section): MediaDescription {
   media.host = own.host ?? session.host
   media.direction = own.direction ?? session.direction ?? 'sendrecv'
   media.isBundled = media.mid !== null && session.bundle.includes(media.mid)
-  media.webrtc = sideOf(own.webrtc, session.webrtc)
+  media.dtls = sideOf(own.side, session.side)
   for (const token of media.formats) {
     const payload = /^\d{1,3}$/.test(token) ? payloadOf(Number(token), own) : null
     if (payload !== null && !media.payloads.some(other => other.payloadType === payload.payloadType)) {
@@ -263,7 +263,8 @@ export function formatSdp(description: SessionDescription): Uint8Array {
   const bundled = description.media.filter(media => media.isBundled && media.port !== 0)
   if (bundled.length > 0) lines.push(`a=group:BUNDLE ${bundled.map(media => media.mid).join(' ')}`)
   // We are an ICE lite agent, and say so for the session (RFC 8839 §5.3).
-  if (description.media.some(({ port, webrtc }) => port !== 0 && webrtc !== null)) lines.push('a=ice-lite')
+  if (description.media.some(({ port, dtls }) => port !== 0 && dtls !== null && dtls.ice !== null))
+    lines.push('a=ice-lite')
   for (const media of description.media) {
     lines.push(`m=${media.kind} ${media.port} ${media.protocol} ${media.formats.join(' ')}`)
     if (media.mid !== null) lines.push(`a=mid:${media.mid}`)
@@ -277,7 +278,7 @@ function pushAttributes(media: MediaDescription, lines: string[]): void {
     for (const attribute of media.t38) lines.push(`a=${attribute}`)
     return
   }
-  if (media.webrtc !== null) pushSide(media.webrtc, lines)
+  if (media.dtls !== null) pushSide(media.dtls, lines)
   for (const line of media.crypto) lines.push(`a=crypto:${formatCrypto(line)}`)
   for (const { payloadType, name, clockRateHz, channels, fmtp } of media.payloads) {
     lines.push(`a=rtpmap:${payloadType} ${name}/${clockRateHz}${channels > 1 ? `/${channels}` : ''}`)

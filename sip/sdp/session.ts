@@ -24,5 +24,5 @@ export const refused = (media: MediaDescription): MediaDescription => ({
   port: 0,
   host: null,
   payloads: [],
-  webrtc: null,
+  dtls: null,
 })

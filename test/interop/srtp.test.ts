@@ -59,32 +59,46 @@ async function withTrunk(to: Baresip, srtp: string, run: () => Promise<void>): P
   }
 }
 
+/** That a caller meets in a room whom we call, both over connections with this `srtp`. */
+async function inOneRoom(caller: Baresip, called: Baresip, srtp: string): Promise<void> {
+  const room = await newRoom(product)
+  await withTrunk(called, srtp, async () => {
+    await product.ok('PATCH', `/connections/${inbound}`, { srtp })
+    caller.dial(uriOf(room.number))
+    await caller.until('CALL_ESTABLISHED')
+    const call = await callFrom(product, 'baresip')
+    const other = await product.ok('POST', '/calls', { to: NUMBER, room_id: room.roomId })
+    await called.until('CALL_ESTABLISHED')
+    await talked(other.id, 125)
+    await product.ok('POST', `/calls/${other.id}/hangup`)
+    await called.until('CALL_CLOSED')
+    caller.hangup()
+    await caller.until('CALL_CLOSED')
+    await endedCall(product, call.id)
+    await assertHears(called, CALLER_HZ, 'called')
+    await assertHears(caller, CALLED_HZ, 'caller')
+  })
+}
+
 test('with `srtp` required baresip as caller and as called hear each other', () =>
   withPhones(
     [
       { toneHz: CALLER_HZ, srtp: 'required' },
       { user: NUMBER, toneHz: CALLED_HZ, srtp: 'required', answers: true },
     ],
-    async (caller, called) => {
-      const room = await newRoom(product)
-      await withTrunk(called, 'required', async () => {
-        await product.ok('PATCH', `/connections/${inbound}`, { srtp: 'required' })
-        caller.dial(uriOf(room.number))
-        await caller.until('CALL_ESTABLISHED')
-        const call = await callFrom(product, 'baresip')
-        const other = await product.ok('POST', '/calls', { to: NUMBER, room_id: room.roomId })
-        await called.until('CALL_ESTABLISHED')
-        await talked(other.id, 125)
-        await product.ok('POST', `/calls/${other.id}/hangup`)
-        await called.until('CALL_CLOSED')
-        caller.hangup()
-        await caller.until('CALL_CLOSED')
-        await endedCall(product, call.id)
-        await assertHears(called, CALLER_HZ, 'called')
-        await assertHears(caller, CALLED_HZ, 'caller')
-      })
-    },
+    (caller, called) => inOneRoom(caller, called, 'required'),
   ))
+
+for (const srtp of ['dtls', 'dtls with rtcp-mux'] as const) {
+  test(`with \`srtp\` dtls baresip as caller and as called hear each other: ${srtp}`, () =>
+    withPhones(
+      [
+        { toneHz: CALLER_HZ, srtp },
+        { user: NUMBER, toneHz: CALLED_HZ, srtp, answers: true },
+      ],
+      (caller, called) => inOneRoom(caller, called, 'dtls'),
+    ))
+}
 
 test('`srtp` off refuses a phone that insists on it, and required one that does without', () =>
   withPhones([{ toneHz: CALLER_HZ, srtp: 'required' }, { toneHz: CALLER_HZ }], async (insists, plain) => {

@@ -28,10 +28,18 @@ export interface BaresipOptions {
   user?: string
   /** Whether it answers calls by itself. */
   answers?: boolean
-  /** SRTP with keys in SDP (SDES), offered besides plain RTP or required. */
-  srtp?: 'optional' | 'required'
+  /** SRTP with keys in SDP (SDES), offered besides plain RTP or required; or with keys by DTLS, and RTCP on a port of its own or not. */
+  srtp?: keyof typeof ENCRYPTION
   /** Where it registers, and how often. */
   account?: { username: string; password: string; registrar: string; transport: 'udp' | 'tcp'; everyS: number }
+}
+
+/** Its names of these, and with what. */
+const ENCRYPTION = {
+  optional: 'mediaenc=srtp',
+  required: 'mediaenc=srtp-mand',
+  dtls: 'mediaenc=dtls_srtp',
+  'dtls with rtcp-mux': 'mediaenc=dtls_srtp',
 }
 
 interface BaresipEvent {
@@ -220,7 +228,7 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
     account === undefined
       ? `<sip:${options.user ?? 'baresip'}@${HOST}:${sipPort}>;regint=0`
       : `<sip:${account.username}@${account.registrar};transport=${account.transport}>;auth_pass=${account.password};regint=${account.everyS}`
-  const encryption = options.srtp === undefined ? '' : `;mediaenc=${options.srtp === 'required' ? 'srtp-mand' : 'srtp'}`
+  const encryption = options.srtp === undefined ? '' : `;${ENCRYPTION[options.srtp]}`
   write('accounts', `${identity};audio_codecs=${codec};answermode=${mode}${encryption}\n`)
   const lines = [
     `sip_listen ${HOST}:${sipPort}`,
@@ -232,9 +240,10 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
     `ausrc_srate ${rateHz}`,
     `auplay_srate ${rateHz}`,
     `snd_path ${directory}`,
+    `rtcp_mux ${options.srtp === 'dtls with rtcp-mux' ? 'yes' : 'no'}`,
     `ctrl_tcp_listen ${HOST}:${controlPort}`,
     'module_path /usr/lib/baresip/modules',
-    ...['g711', 'g722', 'l16', 'opus', 'aufile', 'sndfile', 'srtp'].map(name => `module ${name}.so`),
+    ...['g711', 'g722', 'l16', 'opus', 'aufile', 'sndfile', 'srtp', 'dtls_srtp'].map(name => `module ${name}.so`),
     'module_tmp account.so',
     ...['menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
   ]

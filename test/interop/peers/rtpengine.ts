@@ -5,9 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../../bench/free-port.ts'
 import { childOfTest } from './child.ts'
 
-const HOST = '127.0.0.1'
 const POLL_MS = 50
-const PORTS = 20
+const PORTS = 100
+
+let started = 0
+/** It takes ports that others have bound, so each has an address of its own. */
+const newHost = (): string => `127.${1 + ((process.pid >> 8) % 254)}.${process.pid & 0xff}.${++started}`
 
 /** What is sent to it: bencode (BEP 3) of these. */
 type Words = string | readonly string[]
@@ -17,30 +20,34 @@ const coded = (value: Words): string => (typeof value === 'string' ? text(value)
 
 /** Debian's rtpengine, without its kernel module: a media relay whose one side has descriptions of another kind than the other. */
 export class Rtpengine {
+  /** Where it relays. */
+  readonly host: string
   readonly #socket: Socket
   readonly #port: number
   readonly #kill: () => void
   #cookies = 0
 
-  private constructor(socket: Socket, port: number, kill: () => void) {
+  private constructor(host: string, socket: Socket, port: number, kill: () => void) {
+    this.host = host
     this.#socket = socket
     this.#port = port
     this.#kill = kill
   }
 
   static async start(): Promise<Rtpengine> {
-    const [port, first] = [await freePort(HOST), await freePort(HOST)]
-    const socket = createSocket('udp4').bind(0, HOST)
+    const host = newHost()
+    const [port, first] = [await freePort(host), await freePort(host)]
+    const socket = createSocket('udp4').bind(0, host)
     await once(socket, 'listening')
-    const media = ['--table=-1', `--interface=${HOST}`, `--port-min=${first}`, `--port-max=${first + PORTS}`]
+    const media = ['--table=-1', `--interface=${host}`, `--port-min=${first}`, `--port-max=${first + PORTS}`]
     const own = ['--foreground', '--log-stderr', '--log-level=3', '--num-threads=2', '--config-file=none']
-    const child = spawn('rtpengine', [...own, ...media, `--listen-ng=${HOST}:${port}`], {
+    const child = spawn('rtpengine', [...own, ...media, `--listen-ng=${host}:${port}`], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     childOfTest(child)
     let said = ''
     child.stderr.on('data', words => (said += words))
-    const relay = new Rtpengine(socket, port, () => child.kill('SIGKILL'))
+    const relay = new Rtpengine(host, socket, port, () => child.kill('SIGKILL'))
     while (!(await relay.#answers())) {
       if (child.exitCode !== null) throw new Error(`rtpengine does not start: ${said}`)
     }
@@ -65,7 +72,7 @@ export class Rtpengine {
       }
       this.#socket.on('message', take)
     })
-    this.#socket.send(`${cookie} d${entries.join('')}e`, this.#port, HOST)
+    this.#socket.send(`${cookie} d${entries.join('')}e`, this.#port, this.host)
     return reply
   }
 

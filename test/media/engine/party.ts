@@ -115,7 +115,7 @@ export const mediaOf = (
     direction: 'sendrecv',
     dtmf: options.dtmf ?? 'auto',
     srtp: options.srtp ?? null,
-    webrtc: null,
+    dtls: null,
   }
 }
 

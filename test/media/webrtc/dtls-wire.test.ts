@@ -1,15 +1,17 @@
 import * as assert from 'uvu/assert'
 import { makeCertificate, readPrivateKey } from '../../../media/webrtc/certificate.ts'
+import { type DtlsMedia, DtlsWire } from '../../../media/webrtc/dtls-wire.ts'
 import { BINDING_REQUEST, formatStun, USE_CANDIDATE, USERNAME } from '../../../media/webrtc/stun.ts'
-import { WebRtcWire } from '../../../media/webrtc/webrtc-wire.ts'
 import { suite } from '../../harness.ts'
 
-const test = suite('media/webrtc/webrtc-wire')
+const test = suite('media/webrtc/dtls-wire')
 const kept = makeCertificate(0)
 const IDENTITY = { certificate: kept.certificate, privateKey: readPrivateKey(kept) }
-const MEDIA = {
-  local: { ufrag: 'ours', pwd: 'ours-0123456789012345678' },
-  remote: { ufrag: 'theirs', fingerprint: { hash: 'sha-256', value: '00' } },
+const LOCAL = { ufrag: 'ours', pwd: 'ours-0123456789012345678' }
+const MEDIA: DtlsMedia = {
+  role: 'passive',
+  fingerprint: { hash: 'sha-256', value: '00' },
+  ice: { local: LOCAL, remote: { ufrag: 'theirs' } },
 }
 const CHECK = formatStun(
   BINDING_REQUEST,
@@ -18,7 +20,7 @@ const CHECK = formatStun(
     [USERNAME, Buffer.from('ours:theirs')],
     [USE_CANDIDATE, Buffer.alloc(0)],
   ],
-  MEDIA.local.pwd,
+  LOCAL.pwd,
 )
 /** RTP, and a record that looks like the beginning of a handshake. */
 const RTP = Buffer.concat([Buffer.from([0x80, 0]), Buffer.alloc(170)])
@@ -33,7 +35,8 @@ function wire() {
       throw new Error('there is one port')
     },
   }
-  return { wire: new WebRtcWire(out, IDENTITY, MEDIA), sent }
+  const nobody = { isParty: () => false, aim: () => {} }
+  return { wire: new DtlsWire(out, IDENTITY, nobody, MEDIA, true), sent }
 }
 
 test('before the far end has checked, nothing of anybody is looked at, and nothing is sent', () => {

@@ -1,19 +1,27 @@
-/** One side of a medium that uses ICE and DTLS (RFC 8839 §5.4, RFC 8122 §5, RFC 8842 §5). */
-export interface WebRtcSide {
-  ufrag: string
-  pwd: string
+/** One side of a medium whose keys come by DTLS (RFC 5763, RFC 8122 §5, RFC 8842 §5). */
+export interface DtlsSide {
   /** Of its certificate. */
   fingerprint: { hash: string; value: string }
   /** Which side starts DTLS. */
   setup: Setup
-  /** Only for us: where checks find us, and the source of our packets. */
+  /** User fragment and password (RFC 8839 §5.4); null: no ICE, so packets go to the address of the description. */
+  ice: { ufrag: string; pwd: string } | null
+  /** Only for us, with ICE: where checks find us, and the source of our packets. */
   own: { host: string; port: number; ssrc: number } | null
 }
 
 type Setup = 'actpass' | 'active' | 'passive' | 'holdconn'
 
+/** Client or server of DTLS. */
+export type DtlsRole = 'active' | 'passive'
+
 /** Attributes that may occur at session and media level; the media level takes precedence. */
-export type SideLines = Partial<Omit<WebRtcSide, 'own'>>
+export interface SideLines {
+  fingerprint?: DtlsSide['fingerprint']
+  setup?: Setup
+  ufrag?: string
+  pwd?: string
+}
 
 const SETUPS: ReadonlySet<string> = new Set(['actpass', 'active', 'passive', 'holdconn'])
 /** The secure hash algorithms (RFC 8122 §5). */
@@ -35,14 +43,22 @@ export function readSideLine(name: string, value: string, into: SideLines): void
 }
 
 /** Null: incomplete. */
-export function sideOf(own: SideLines, session: SideLines): WebRtcSide | null {
+export function sideOf(own: SideLines, session: SideLines): DtlsSide | null {
   const { ufrag, pwd, fingerprint, setup = 'actpass' } = { ...session, ...own }
-  if (ufrag === undefined || pwd === undefined || fingerprint === undefined) return null
-  return { ufrag, pwd, fingerprint, setup, own: null }
+  if (fingerprint === undefined || (ufrag === undefined) !== (pwd === undefined)) return null
+  const ice = ufrag === undefined || pwd === undefined ? null : { ufrag, pwd }
+  return { fingerprint, setup, ice, own: null }
 }
 
-export function pushSide({ ufrag, pwd, fingerprint, setup, own }: WebRtcSide, lines: string[]): void {
-  lines.push(`a=ice-ufrag:${ufrag}`, `a=ice-pwd:${pwd}`)
+/** Our role, given what the far end says; null: nobody would begin. `current`: as it was before, which keeps the keys. */
+export function roleOf({ setup }: DtlsSide, isAnswer: boolean, current: DtlsRole | null): DtlsRole | null {
+  if (setup === 'active') return 'passive'
+  if (setup === 'passive') return 'active'
+  return setup === 'actpass' && !isAnswer ? (current ?? 'passive') : null
+}
+
+export function pushSide({ fingerprint, setup, ice, own }: DtlsSide, lines: string[]): void {
+  if (ice !== null) lines.push(`a=ice-ufrag:${ice.ufrag}`, `a=ice-pwd:${ice.pwd}`)
   lines.push(`a=fingerprint:${fingerprint.hash} ${fingerprint.value}`, `a=setup:${setup}`)
   if (own === null) return
   lines.push(`a=candidate:1 1 udp ${HOST_PRIORITY} ${own.host} ${own.port} typ host`, 'a=end-of-candidates')
