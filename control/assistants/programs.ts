@@ -56,9 +56,8 @@ export interface ProgramsParts extends StageParts {
 const MAX_HOPS = 10
 
 /**
- * Runs the programs of calls: flows, assistants and voicemail. Each answered call with a program has one run, which stops when the call
- * ends, and is resumed from its row after a restart of either process. Media's events become inputs of the run in the transaction that
- * commits them.
+ * Runs the programs of calls: flows, assistants and voicemail. Each answered call with a program has one run, which stops when the call ends, and is
+ * resumed from its row after a restart of either process. Media's events become inputs of the run in the transaction that commits them.
  */
 export class LivePrograms {
   readonly hears = HEARD
@@ -77,8 +76,7 @@ export class LivePrograms {
   }
 
   /**
-   * Gives an answered call to a program, in this transaction, and ends the program before. The run begins after the commit, on the call's
-   * own node.
+   * Gives an answered call to a program, in this transaction, and ends the program before. The run begins after the commit, on the call's own node.
    */
   async take(
     trx: Trx,
@@ -203,10 +201,7 @@ export class LivePrograms {
     if (row?.status === 'running') await this.#tell(trx, row, what)
   }
 
-  /**
-   * Begins programs to which other nodes have given calls of this node, and wakes runs for inputs that they have stored. To be called
-   * regularly.
-   */
+  /** Begins programs to which other nodes have given calls of this node, and wakes runs for inputs that they have stored. To be called regularly. */
   async takeGiven(): Promise<void> {
     this.#runs.wakeRinging()
     const media = this.#media

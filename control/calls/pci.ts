@@ -92,8 +92,7 @@ export async function lastPause(
 }
 
 /**
- * Stores what media reports about the capture of a call's leg or room. Emits events when the call's first pause begins and when its last
- * one ends.
+ * Stores what media reports about the capture of a call's leg or room. Emits events when the call's first pause begins and when its last one ends.
  */
 export async function applyCapture(
   trx: Trx,

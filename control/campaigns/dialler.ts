@@ -36,9 +36,8 @@ const MAX_TURNS = 10
 const HELD_MS = 1000
 
 /**
- * Takes due contacts of running campaigns and stores their calls in the same transaction. So a contact that is taken has its call even if
- * the process dies, and no other node takes it too. The call's leg has the step `to_dial`: it is dialled after the commit, by this process
- * or the next one.
+ * Takes due contacts of running campaigns and stores their calls in the same transaction. So a contact that is taken has its call even if the process
+ * dies, and no other node takes it too. The call's leg has the step `to_dial`: it is dialled after the commit, by this process or the next one.
  */
 export class Dialler {
   readonly #deps: DiallerDeps

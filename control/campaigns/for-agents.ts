@@ -29,9 +29,8 @@ export async function agentsCouldTake(
 }
 
 /**
- * Running calls of all campaigns for this queue. `ringing`: those that may need an agent: ringing or just answered. Calls waiting in the
- * queue are counted there, and preview calls have their agent. `leaving`: those of this campaign that hear the apology, and count as
- * abandoned.
+ * Running calls of all campaigns for this queue. `ringing`: those that may need an agent: ringing or just answered. Calls waiting in the queue are
+ * counted there, and preview calls have their agent. `leaving`: those of this campaign that hear the apology, and count as abandoned.
  */
 async function inTheAir(
   trx: Trx,

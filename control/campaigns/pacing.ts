@@ -47,9 +47,8 @@ const MAX_RATIO = 5
 const MARGIN = 0.8
 
 /**
- * Number of calls that may begin now for agents. `progressive`: one for each free agent. `predictive`: as many as are likely to give each
- * free agent one answered call. Calls beyond the free agents are bounded so that the limit of abandoned calls [%] would hold even if all of
- * them were answered.
+ * Number of calls that may begin now for agents. `progressive`: one for each free agent. `predictive`: as many as are likely to give each free agent
+ * one answered call. Calls beyond the free agents are bounded so that the limit of abandoned calls [%] would hold even if all of them were answered.
  */
 export function callsForAgents(
   mode: 'progressive' | 'predictive',

@@ -272,8 +272,7 @@ export class CallCentre implements CallCentrePort {
   // ------------------------------------------------------------------ runs
 
   /**
-   * Takes all decisions that are due. Runs do not overlap: however many are requested during one, a single run follows. It does not wait
-   * for media.
+   * Takes all decisions that are due. Runs do not overlap: however many are requested during one, a single run follows. It does not wait for media.
    */
   run(media: MediaPort): Promise<void> {
     this.#next ??= this.#running.then(() => {

@@ -253,10 +253,7 @@ export async function holdByPhone(handling: Handling, legId: string, isHeld: boo
 
 export type SuperviseMode = 'monitor' | 'whisper' | 'barge' | 'stop'
 
-/**
- * Rings a supervisor into the call, or changes the mode of one who is in it. Returns the ring, or null when it has
- * stopped.
- */
+/** Rings a supervisor into the call, or changes the mode of one who is in it. Returns the ring, or null when it has stopped. */
 export async function supervise(
   handling: Handling,
   { mode, userId }: { mode: SuperviseMode; userId: string },

@@ -20,9 +20,8 @@ export type Undialable = Pick<Failure, 'message'> & { failure: 'not_found' | 'ca
 const EXTENSION = /^[0-9]{2,8}$/
 
 /**
- * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number as
- * people dial it, over the organisation's connections, or in the sandbox in test mode. Emergency numbers and SIP addresses elsewhere are
- * refused.
+ * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number as people dial it,
+ * over the organisation's connections, or in the sandbox in test mode. Emergency numbers and SIP addresses elsewhere are refused.
  */
 export async function destinationOf(
   { db, sipHost, vault }: { db: Db; sipHost: string; vault: Vault },

@@ -27,10 +27,7 @@ interface ArtifactPlan {
   signal: AbortSignal
 }
 
-/**
- * Writes the artifacts in one pass over the rows. They are valid once the run's row says so. Memory holds only a page of rows and a piece
- * of each file.
- */
+/** Writes the artifacts in one pass over the rows. They are valid once the run's row says so. Memory holds only a page of rows and a piece of each file. */
 export async function writeArtifacts({ db }: Store, tenant: Tenant, plan: ArtifactPlan): Promise<void> {
   const { columns, rows } = plan.table
   // From an earlier attempt.

@@ -8,9 +8,8 @@ import type { ReportRow } from './tables.ts'
 const BATCH = 100
 
 /**
- * Starts the due runs of all reports, of all tenants, and sets their next time; missed ones run once. If an organisation has
- * moved to another time zone, its reports get new times. Several control processes may do this at once: the time that was read
- * decides who starts the run.
+ * Starts the due runs of all reports, of all tenants, and sets their next time; missed ones run once. If an organisation has moved to another time
+ * zone, its reports get new times. Several control processes may do this at once: the time that was read decides who starts the run.
  */
 export async function startScheduledRuns(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()

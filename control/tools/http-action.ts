@@ -38,10 +38,7 @@ export async function httpAction(
   return { outcome: 'success', status, body: parsed(body), text: body }
 }
 
-/**
- * Sends an action's input as JSON. The `Idempotency-Key` is the same if the action is repeated after a restart, so that the server can
- * recognise it.
- */
+/** Sends an action's input as JSON. The `Idempotency-Key` is the same if the action is repeated after a restart, so that the server can recognise it. */
 export const postAction = (
   parts: HttpActionParts,
   { url, input, key, signal }: { url: string; input: unknown; key: string; signal: AbortSignal },

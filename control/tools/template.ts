@@ -25,10 +25,7 @@ export const filledText = (text: string, values: Values, each: (value: string) =
     secret === undefined ? each(written(placed(values, name))) : (values.secrets.get(name) ?? ''),
   )
 
-/**
- * As `filledText`, for all texts in a JSON value. A text that is a single placeholder becomes the parameter's value, or is left out if
- * there is none.
- */
+/** As `filledText`, for all texts in a JSON value. A text that is a single placeholder becomes the parameter's value, or is left out if there is none. */
 export function filledDeep(template: unknown, values: Values): unknown {
   if (typeof template === 'string') {
     const [place, ...others] = placesIn(template)

@@ -106,9 +106,8 @@ function bestOf(candidates: Candidate[]): Candidate | undefined {
 }
 
 /**
- * How specifically a connection names the source of a call, in bits of its network; null: it does not allow it. A registrar's calls
- * are recognised by the contact that only it was given, or by its address. A caller who has proven a password belongs to that
- * connection alone.
+ * How specifically a connection names the source of a call, in bits of its network; null: it does not allow it. A registrar's calls are recognised by
+ * the contact that only it was given, or by its address. A caller who has proven a password belongs to that connection alone.
  */
 export function claimOf(connection: ConnectionRow, { source, connectionId, proven }: Caller): number | null {
   const allBits = source.host.includes(':') ? 128 : 32

@@ -27,12 +27,14 @@ export interface MediaHealth {
   readonly batchSizes: Sizes
   /** The media process is being ended. */
   readonly isDraining: boolean
-  request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
+  request(name: 'media.stats', body: Record<string, never>, deadlineMs: number): Promise<MediaStats | Failure>
 }
 
 /** Asks media for its counters. An invalid answer is counted and ignored. */
 class StatsReader {
   readonly counters = { badStats: 0 }
+  /** It gave no answer the last time: it stands still, and takes no calls. */
+  isSilent = false
   readonly #media: MediaHealth
 
   constructor(media: MediaHealth) {
@@ -41,7 +43,8 @@ class StatsReader {
 
   async read(): Promise<MediaStats | null> {
     if (this.#media.state !== 'ready') return null
-    const stats = await this.#media.request('media.stats', {})
+    const stats = await this.#media.request('media.stats', {}, PATIENCE_MS)
+    this.isSilent = 'failure' in stats
     if ('failure' in stats) return null
     if (Value.Check(statsSchema, stats)) return stats
     this.counters.badStats++
@@ -69,8 +72,8 @@ interface HealthParts {
   speechPreload: boolean
 }
 
-/** How long `/metrics` waits for the database: a collector wants its answer within ten seconds [ms]. */
-const STORE_MS = 3000
+/** How long the database and media are waited for: a collector wants its answer within ten seconds [ms]. */
+const PATIENCE_MS = 3000
 
 /** `/healthz`, `/readyz` and `/metrics`: without a key, for load balancers and collectors. */
 export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
@@ -83,8 +86,9 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   app.addHook('onClose', async () => unwatch())
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
-    const [isStoreUp, isMediaUp] = [!deps.isStoreAway() && (await answers(store)), media.state === 'ready']
+    const isStoreUp = !deps.isStoreAway() && (await answers(store))
     const theirs = await stats.read()
+    const isMediaUp = media.state === 'ready' && !stats.isSilent
     const files = theirs && (theirs.gauges.files_used_up === 1 ? 'used_up' : 'free')
     const ready = isStoreUp && isMediaUp && !media.isDraining && files !== 'used_up'
     const status = ready ? 'ready' : media.isDraining ? 'draining' : 'not_ready'
@@ -97,7 +101,7 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   app.get('/metrics', async (_request, reply) => {
     const theirs = await stats.read()
     const read = Promise.all([backlog.read(), gauges.refresh()]).then(([waiting]) => waiting)
-    const waiting = await Promise.race([read, sleep(STORE_MS, null, { ref: false })])
+    const waiting = await Promise.race([read, sleep(PATIENCE_MS, null, { ref: false })])
     const parts = [
       await registry.metrics(),
       '\n',
@@ -139,5 +143,6 @@ function certificateState(stats: MediaStats): 'current' | 'outdated' {
 
 function answers({ db }: Store): Promise<boolean> {
   const asked = db.selectFrom('settings').select('name').limit(1).execute()
-  return asked.then(() => true).catch(() => false)
+  const isUp = asked.then(() => true).catch(() => false)
+  return Promise.race([isUp, sleep(PATIENCE_MS, false, { ref: false })])
 }

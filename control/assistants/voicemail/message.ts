@@ -44,8 +44,7 @@ export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
 }
 
 /**
- * Played before the beep if the caller has not consented to recording and the organisation requires it: whoever then speaks knows of the
- * recording.
+ * Played before the beep if the caller has not consented to recording and the organisation requires it: whoever then speaks knows of the recording.
  */
 export async function recordedNotice(stage: Stage, speaker: Speaker): Promise<PlaySource[]> {
   const { db, tenant, call } = stage

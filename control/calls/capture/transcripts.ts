@@ -101,9 +101,8 @@ async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Prom
 }
 
 /**
- * Starts a transcript in media. One that media refuses has failed. If media cannot be asked now, it is started at the next connection. If
- * the call no longer exists, it ended before anything could be transcribed: the transcript is then empty, as for a call that ends right
- * after the start.
+ * Starts a transcript in media. One that media refuses has failed. If media cannot be asked now, it is started at the next connection. If the call no
+ * longer exists, it ended before anything could be transcribed: the transcript is then empty, as for a call that ends right after the start.
  */
 export async function beginTranscript(
   { store, now }: TranscriptParts,

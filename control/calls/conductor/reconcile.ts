@@ -32,10 +32,7 @@ interface ReconcilerDeps {
 /** Legs that are reconciled at once. A leg whose commands hang blocks only its own place among them. */
 const AT_ONCE = 50
 
-/**
- * After a reconnect: makes the rows and media agree again. Each call has a step and a transaction of its own; an exception ends only
- * that call.
- */
+/** After a reconnect: makes the rows and media agree again. Each call has a step and a transaction of its own; an exception ends only that call. */
 export class Reconciler {
   readonly #deps: ReconcilerDeps
 

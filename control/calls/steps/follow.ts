@@ -44,10 +44,7 @@ export function wake(trx: Trx, leg: { id: string; call_id: string; node_id: stri
   followUp(trx, leg.call_id, drive, `drive ${leg.id}`)
 }
 
-/**
- * Sends what the rows of this node have pending. Runs after a reconnect, and regularly: another node that changes our calls cannot
- * wake us.
- */
+/** Sends what the rows of this node have pending. Runs after a reconnect, and regularly: another node that changes our calls cannot wake us. */
 export const sendDue = ({ followUps }: Pick<Store, 'followUps'>): void =>
   followUps.begin({ key: 'due', run: ({ conducting, media }) => conducting.driveDue(media) })
 

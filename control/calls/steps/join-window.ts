@@ -16,9 +16,8 @@ interface Occurrence {
 }
 
 /**
- * Whether a room with this schedule can be joined at `now`: from 15 minutes before each occurrence until 2 hours after it
- * ends (specification, "Conference room join window"). An occurrence keeps its wall-clock times in the schedule's time zone,
- * also across a change to summer time.
+ * Whether a room with this schedule can be joined at `now`: from 15 minutes before each occurrence until 2 hours after it ends (specification,
+ * "Conference room join window"). An occurrence keeps its wall-clock times in the schedule's time zone, also across a change to summer time.
  */
 export const isJoinable = (schedule: RoomSchedule, now: Date): boolean => openingOf(schedule, now) === 'open'
 

@@ -17,10 +17,7 @@ function countryOf(language: string): 'US' {
   return (isSupportedCountry(region) ? region : 'US') as 'US'
 }
 
-/**
- * The telephone number that was said: in E.164 if it is valid in its country, otherwise its digits; null: none. `isAsked`: a number was
- * asked for.
- */
+/** The telephone number that was said: in E.164 if it is valid in its country, otherwise its digits; null: none. `isAsked`: a number was asked for. */
 export function phoneIn(text: string, words: readonly Word[], language: string, isAsked: boolean): string | null {
   const country = countryOf(language)
   const written = findPhoneNumbersInText(text, { defaultCountry: country })[0]

@@ -3,6 +3,7 @@ import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kyse
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import { STATEMENT_LOST } from './faults.ts'
+import { Serializable } from './serializable.ts'
 
 /** Maximum number of statements that each connection keeps prepared; each takes about 25 kB in the server. */
 const MAX_NAMED = 256
@@ -43,8 +44,11 @@ export class NamedStatements implements PostgresPool {
       if (error.message === UNANSWERED) unanswered = error
       throw error
     }
+    const serializable = new Serializable()
     const query = (text: string, values: readonly unknown[]) =>
-      unanswered === undefined ? this.#query(client, text, values).catch(failed) : Promise.reject(unanswered)
+      unanswered === undefined
+        ? serializable.answer(text, values, () => this.#query(client, text, values).catch(failed))
+        : Promise.reject(unanswered)
     // With an error, the connection leaves the pool.
     return { query: query as PostgresPoolClient['query'], release: () => client.release(unanswered) }
   }

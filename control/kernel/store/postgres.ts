@@ -71,6 +71,8 @@ export function connectionsTo(url: string, options: pg.PoolConfig = {}): Postgre
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
     keepAlive: true,
+    // What `Serializable` does not wait for.
+    pipeline: true,
     // Idle connections do not keep the process alive.
     allowExitOnIdle: true,
     application_name: 'tandem',

@@ -97,8 +97,7 @@ export const legless = (db: Db): Promise<RingRow[]> =>
   )
 
 /**
- * Whether media does not know the leg's softphone because it is being admitted, or because its end has not been reported yet. An event will
- * follow.
+ * Whether media does not know the leg's softphone because it is being admitted, or because its end has not been reported yet. An event will follow.
  */
 export async function isUnsettled(db: Db, leg: ParticipantRow): Promise<boolean> {
   const target = targetOf(leg)

@@ -117,8 +117,7 @@ export async function holdLine(
 }
 
 /**
- * Begins to ring. Null: the call already has a ring, or the agent is rung or in a call. Unique columns let only one of two concurrent rings
- * through.
+ * Begins to ring. Null: the call already has a ring, or the agent is rung or in a call. Unique columns let only one of two concurrent rings through.
  */
 export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: string): Promise<RingRow | null> {
   const isAside = ASIDE.includes(ring.purpose)

@@ -206,6 +206,19 @@ test('/readyz answers 200 only when the store and media are there', async () => 
   media.state = 'ready'
 })
 
+test('/readyz answers 503 while media is connected but stands still', async () => {
+  const asked: unknown[] = []
+  const still = (...given: unknown[]) => {
+    asked.push(given)
+    return Promise.resolve({ failure: 'unanswered', message: 'no reply' })
+  }
+  const product = await buildApp({ ...parts, media: { ...media, request: still } } as unknown as AppParts)
+  const { status, body } = await ask(product, 'GET /readyz')
+  assert.equal([status, body.status, body.media], [503, 'not_ready', false])
+  assert.equal(asked, [['media.stats', {}, 3000]])
+  await product.close()
+})
+
 test('/readyz says when speech is ready, and is ready for calls before', async () => {
   STATS.gauges.speech_ready = 1
   assert.is((await ask(app, 'GET /readyz')).body.speech, 'ready')
