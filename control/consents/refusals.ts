@@ -162,10 +162,7 @@ const folded = (text: string, code: LanguageCode): string =>
     .replace(/[^\p{L}\p{N}|]+/gu, ' ')
     .trim()
 
-/**
- * Whether these words, in one of our languages, ask not to be called again. A request with a limit, such as "before five" or "at work",
- * does not count.
- */
+/** Whether these words, in one of our languages, ask not to be called again. A request with a limit, such as "before five" or "at work", does not count. */
 export const asksNotToBeCalled = (text: string): boolean => asks(CALLS, text)
 
 /** Whether these words refuse recording, in this call or in general. */

@@ -151,8 +151,7 @@ async function writeOutcome(db: Db, attempt: Attempt, outcome: Outcome): Promise
 const RELEASED = { lease: null, leased_until: null }
 
 /**
- * Renews the leases of attempts that run in this process, and writes the outcomes that could not be written. To be called
- * well within `ATTEMPT_LEASE_MS`.
+ * Renews the leases of attempts that run in this process, and writes the outcomes that could not be written. To be called well within `ATTEMPT_LEASE_MS`.
  */
 export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
   const { running, unwritten } = ledgerOf(db)

@@ -19,9 +19,8 @@ export interface Slot {
 }
 
 /**
- * Caches answers of routes that declare their tables (`Route.reads`), per organisation and request. Before a cached answer is used, the store
- * is asked whether these tables have been written since; if so, they are read again. SQLite only: with PostgreSQL, which others write to,
- * nothing is cached.
+ * Caches answers of routes that declare their tables (`Route.reads`), per organisation and request. Before a cached answer is used, the store is asked
+ * whether these tables have been written since; if so, they are read again. SQLite only: with PostgreSQL, which others write to, nothing is cached.
  */
 export class RememberedAnswers {
   readonly #db: Store['db']

@@ -2,8 +2,7 @@ import { RE2JS } from 're2js'
 import { remembered } from './remembered.ts'
 
 /**
- * A larger program takes too long on a long text: the time is the product of both, and forty times `(a?){1000}` would block the
- * process for half a minute.
+ * A larger program takes too long on a long text: the time is the product of both, and forty times `(a?){1000}` would block the process for half a minute.
  */
 export const MAX_PROGRAM = 2000
 const MAX_REMEMBERED = 2000

@@ -63,9 +63,7 @@ export interface EventSource {
   isOpen(): boolean
   /** Every event up to this one is committed. */
   acknowledge(seq: number): void
-  /**
-   * A follow-up could not be done since the database was unavailable. Breaks the connection: the comparison with the next snapshot finds it again.
-   */
+  /** A follow-up could not be done since the database was unavailable. Breaks the connection: the comparison with the next snapshot finds it again. */
   fail(): void
 }
 

@@ -69,8 +69,7 @@ export function textsOfPhones(deps: MessageDeps): TakeText {
 }
 
 /**
- * The recipient: a colleague by account or extension, or the organisation if the address leads to no person; null: neither. Texts are never
- * sent outside.
+ * The recipient: a colleague by account or extension, or the organisation if the address leads to no person; null: neither. Texts are never sent outside.
  */
 async function targetOf(
   { store, vault, now, sipHost }: MessageDeps,

@@ -72,9 +72,8 @@ export const isNobody = ({ user, host }: SipParty): boolean =>
 const isNumber = ({ user }: SipParty): boolean => /^\+?[0-9]+$/.test(user)
 
 /**
- * The caller as shown: From or, if From names nobody, what a trusted far end asserts. A caller who requests privacy is neither shown nor
- * stored, unless the connection has `show_private_callers`. If a signature covers the asserted identity and not From, the asserted one is
- * the caller, since From is unproven.
+ * The caller as shown: From or, if From names nobody, what a trusted far end asserts. A caller who requests privacy is neither shown nor stored, unless the
+ * connection has `show_private_callers`. If a signature covers the asserted identity and not From, the asserted one is the caller, since From is unproven.
  */
 export function callerOf(
   { from, identity }: Incoming,

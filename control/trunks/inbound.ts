@@ -22,11 +22,10 @@ const reject = (sipCode: number, reason: EndedReason): InboundDecision => ({ rej
 const RETRY_AFTER_S = 5
 
 /**
- * Decides about an inbound call. It finds the connections that allow its source (none: 403), then the matching routes of their
- * organisations (none: 404, or 484 if more digits would match), takes the best of these, and checks that its connection has room for one
- * more call (else 503). The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between
- * organisations `priority` does not count, or one could take another's calls: there the most specific source wins, then the owner of the
- * number (`owners`, first one first), and without an owner the most specific route.
+ * Decides about an inbound call. It finds the connections that allow its source (none: 403), then the matching routes of their organisations (none: 404, or
+ * 484 if more digits would match), takes the best of these, and checks that its connection has room for one more call (else 503). The best route has the
+ * highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority` does not count, or one could take another's
+ * calls: there the most specific source wins, then the owner of the number (`owners`, first one first), and without an owner the most specific route.
  */
 export function routeInbound(
   incoming: Incoming,

@@ -54,9 +54,8 @@ const toldNumber = (
 type SignedCall = Partial<ToldOfCaller> & { caller: string; to: string; isOthers?: boolean }
 
 /**
- * The signature of a call (RFC 8588 §4). Attestation A from a number of the organisation, C for a forwarded call (`div`: from whom, if that
- * was a number), B otherwise. Undefined: not signed, because the connection does not sign, one end is no number, or the signature would name
- * an anonymous caller.
+ * The signature of a call (RFC 8588 §4). Attestation A from a number of the organisation, C for a forwarded call (`div`: from whom, if that was a number),
+ * B otherwise. Undefined: not signed, because the connection does not sign, one end is no number, or the signature would name an anonymous caller.
  */
 export function signatureFor(
   { sign_calls, identity, caller_number, organisation_id }: ConnectionRow,

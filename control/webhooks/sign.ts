@@ -2,8 +2,7 @@ import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, ran
 import { VERSION } from '../kernel/package.ts'
 
 /**
- * Signatures of Standard Webhooks: over `<webhook-id>.<webhook-timestamp>.<body>`, `v1,` by HMAC-SHA256 and `v1a,` by Ed25519
- * (RFC 8032), both in base64.
+ * Signatures of Standard Webhooks: over `<webhook-id>.<webhook-timestamp>.<body>`, `v1,` by HMAC-SHA256 and `v1a,` by Ed25519 (RFC 8032), both in base64.
  */
 
 export const ALGORITHMS = ['hmac', 'ed25519'] as const

@@ -28,8 +28,7 @@ export const sessionMs = (db: Db, { started_ms, started_on, created }: Started, 
   elapsedMs(db, { steadyMs: started_ms, node: started_on, at: created }, now.toISOString())
 
 /**
- * The session's clock at a time of day (ISO 8601), computed from how long ago that was, since the time of day may have been set since the
- * session began.
+ * The session's clock at a time of day (ISO 8601), computed from how long ago that was, since the time of day may have been set since the session began.
  */
 export const sessionMsAt = (db: Db, row: Started, at: string, now: Date): number =>
   sessionMs(db, row, now) - Math.max(0, now.getTime() - Date.parse(at))

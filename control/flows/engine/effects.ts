@@ -49,10 +49,7 @@ export interface ActionResult {
   output: FlowValue
 }
 
-/**
- * All effects of a flow on the world. A simulation's are dry, a live call's are real. An effect that fails returns a result; one that
- * throws is a bug.
- */
+/** All effects of a flow on the world. A simulation's are dry, a live call's are real. An effect that fails returns a result; one that throws is a bug. */
 export interface FlowEffects {
   /** Whether actions touch nothing. */
   readonly dryRun: boolean

@@ -21,9 +21,8 @@ interface RequestLogParts {
 }
 
 /**
- * The requests to the API and the statuses of their answers, without parameters and bodies, which may include PINs and keys. Written
- * after the answers, in batches, so that no request waits for it: a process that is killed loses the last half second. Kept
- * for seven days, the latest 500,000 at most.
+ * The requests to the API and the statuses of their answers, without parameters and bodies, which may include PINs and keys. Written after the answers, in
+ * batches, so that no request waits for it: a process that is killed loses the last half second. Kept for seven days, the latest 500,000 at most.
  */
 export class RequestLog {
   readonly counters = { written: 0, leftOut: 0 }

@@ -7,12 +7,14 @@ import {
   claimJobs,
   finishJob,
   forgetGivenUp,
+  hastenRetries,
   type Leaving,
   ownerOf,
   releaseJob,
   renewLeases,
 } from './claims.ts'
 import type { JobKind, JobPayloads } from './kinds.ts'
+import type { JobRow } from './tables.ts'
 
 /** One attempt, as its handler sees it. */
 export interface JobAttempt {
@@ -89,7 +91,7 @@ export class JobRunner {
     this.#duties = [
       duty('jobs', pollMs, () => this.#claim()),
       duty('job leases', leaseMs / 3, () => this.#renew()),
-      duty('given-up jobs', LEASE_MS, () => this.#sweep()),
+      duty('waiting jobs', LEASE_MS, () => this.#sweep()),
     ]
   }
 
@@ -189,12 +191,11 @@ export class JobRunner {
   }
 
   #afterFailure({ attempts }: ClaimedJob, handler: JobHandler<unknown>, error: string): Leaving {
-    const { maxAttempts = MAX_ATTEMPTS, backoffMs = BACKOFF_MS } = handler
+    const { maxAttempts = MAX_ATTEMPTS } = handler
     const last_error = error.slice(0, MAX_ERROR_LENGTH)
     // Without its key, so that the next one of its kind can be enqueued.
     if (attempts >= maxAttempts) return { last_error, due_at: null, key: null }
-    const waitMs = Math.min(backoffMs * 2 ** (attempts - 1), MAX_BACKOFF_MS)
-    return { last_error, due_at: new Date(this.#parts.now().getTime() + waitMs).toISOString() }
+    return { last_error, due_at: new Date(this.#parts.now().getTime() + waitOf(attempts, handler)).toISOString() }
   }
 
   /** Renews the leases of running jobs, and aborts those that are lost. */
@@ -213,7 +214,15 @@ export class JobRunner {
   }
 
   async #sweep(): Promise<void> {
-    const { store, now } = this.#parts
+    const { store, now, handlers } = this.#parts
     await forgetGivenUp(store.db, new Date(now().getTime() - KEEP_MS), SWEEP_ROWS)
+    const waitMs = ({ kind, attempts }: JobRow) => waitOf(attempts, handlers[kind as JobKind])
+    await hastenRetries(store.db, now(), SWEEP_ROWS, waitMs)
   }
 }
+
+/** Delay after so many attempts [ms]; of a kind that is left to others, the longest. */
+const waitOf = (attempts: number, handler?: { backoffMs?: number }): number =>
+  handler === undefined
+    ? MAX_BACKOFF_MS
+    : Math.min((handler.backoffMs ?? BACKOFF_MS) * 2 ** (attempts - 1), MAX_BACKOFF_MS)

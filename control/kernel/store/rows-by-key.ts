@@ -251,8 +251,7 @@ function affinityOf(type: string): Affinity {
 }
 
 /**
- * Tells whether all of these columns return the first of these values unchanged: some turn a number into text, and the driver changes unpaired
- * surrogates.
+ * Tells whether all of these columns return the first of these values unchanged: some turn a number into text, and the driver changes unpaired surrogates.
  */
 function exactnessOf({ columns }: Keyed, names: readonly string[]): (values: Parameters) => boolean {
   const affinities = names.map(name => columns.get(name))

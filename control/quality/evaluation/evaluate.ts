@@ -30,8 +30,7 @@ export function rubricOf(
 }
 
 /**
- * Evaluates a call by its words, and replaces an earlier evaluation, except people's decisions. A job asks a model for the rest. Null:
- * there is no rubric.
+ * Evaluates a call by its words, and replaces an earlier evaluation, except people's decisions. A job asks a model for the rest. Null: there is no rubric.
  */
 export async function evaluate(
   trx: Trx,

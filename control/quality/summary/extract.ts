@@ -7,10 +7,7 @@ import { topicsIn } from '../analysis/topics.ts'
 import { isContent, plainWords } from '../analysis/words.ts'
 import type { SummaryContent } from './schema.ts'
 
-/**
- * A summary from a call's words alone: the sentences that state its reason, its outcome and next steps, as they were said. What was not said
- * is absent.
- */
+/** A summary from a call's words alone: the sentences that state its reason, its outcome and next steps, as they were said. What was not said is absent. */
 export function extractedSummary(
   { lines, profile, heard }: Pick<Conversation, 'lines' | 'profile' | 'heard'>,
   dispositions: readonly Disposition[],

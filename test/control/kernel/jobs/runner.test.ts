@@ -149,7 +149,7 @@ function handClock() {
     waiting.push({ task, ms })
     return () => {}
   }
-  const PERIODS: Record<string, number> = { jobs: 250, 'job leases': 10_000 }
+  const PERIODS: Record<string, number> = { jobs: 250, 'job leases': 10_000, 'waiting jobs': 30_000 }
   const strike = async (name: string): Promise<void> => {
     const index = waiting.findIndex(({ ms }) => ms === PERIODS[name])
     const [due] = waiting.splice(index, 1)
@@ -179,6 +179,30 @@ test('a job that fails is tried again, each time after twice the wait, and given
   assert.equal(runner.counters, { done: 0, retried: 2, givenUp: 1, lost: 0 })
   await note(world, 'b', { key: 'k' })
   assert.is(await runner.runDue(), 1)
+  await world.store.close()
+})
+
+test('a clock that is set back makes no retry wait for longer than its backoff, and what was planned for later stays so', async () => {
+  const world = await makeWorld()
+  const clock = handClock()
+  const attempts: number[] = []
+  const run: Run = async ({ text }, { attempt }) => {
+    attempts.push(attempt)
+    if (text === 'again') throw new Error('no way')
+  }
+  const runner = runnerOf(world, run, { later: clock.later })
+  runner.start()
+  await note(world, 'again')
+  await note(world, 'planned', { dueAt: new Date(world.clock.now().getTime() + MINUTE) })
+  assert.is(await runner.runDue(), 1)
+  await clock.strike('waiting jobs')
+  assert.is(await runner.runDue(), 0, 'its backoff is not over')
+  world.clock.advance(-60 * MINUTE)
+  assert.is(await runner.runDue(), 0)
+  await clock.strike('waiting jobs')
+  assert.is(await runner.runDue(), 1)
+  assert.equal(attempts, [1, 2])
+  await runner.close()
   await world.store.close()
 })
 
