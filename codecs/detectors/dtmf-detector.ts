@@ -5,6 +5,7 @@ import { DTMF_FREQUENCIES, type DtmfKey } from '../tones.ts'
 import { DtmfPair, WINDOW } from './dtmf-pair.ts'
 import { TONAL } from './tonal.ts'
 
+const RATE_HZ = 8000
 /** Looks are this far apart [samples]: 10 ms, two per frame. */
 const HOP = 80
 /** Looks in a row that make a key begin. */
@@ -50,6 +51,11 @@ const HELD_LEVEL = 10 ** (2.5 / 20)
 /** Looks after a key in which the same one may be the rest of it, or its echo, if it is so much weaker: 6 dB. */
 const ECHO_LOOKS = 20
 const ECHO = 10 ** (-6 / 10)
+/** A key that goes on has the same phase behind a hole, give or take so much [rad]: another press of it seldom has, in both sines. */
+const IN_PHASE = (25 / 360) * 2 * Math.PI
+/** For longer holes, its frequency is not known well enough, but where it is the nominal one [samples]. */
+const MEASURED_HOLE = 1600
+const MOST_HOLE = 8000
 /** Limits of the mean of all looks, in which noise has less effect than on one: Q.24 wants ±1.5 %, and +4 to -8 dB. */
 const MAX_DEVIATION = 0.02
 const MAX_HIGH_OVER_LOW = 10 ** (5.5 / 20)
@@ -107,6 +113,9 @@ export class DtmfDetector {
   #told: DtmfKey | null = null
   #toldFor = 0
   #isRest = false
+  /** The key that goes on behind a hole, and in how many looks it must be found. */
+  #goesOn: DtmfKey | null = null
+  #goesOnFor = 0
 
   /** No key sounds or may have begun: frames outside the limits of `TONAL` may be left out. */
   get isIdle(): boolean {
@@ -124,6 +133,22 @@ export class DtmfDetector {
     this.#last ??= int16Array(NEWEST)
     copy(this.#last, frame, this.#oldest)
     this.#oldest = (this.#oldest + WINDOW) % NEWEST
+  }
+
+  /**
+   * Between these two frames, so many samples were lost; what `write` was given in their place was made up, and `after` is its next frame. A key that
+   * sounds in both is one press if its phases say so.
+   */
+  bridge(before: Frame, after: Frame, samples: number): void {
+    if (samples > MOST_HOLE) return
+    LINE.set(before)
+    LINE.set(after, NEWEST)
+    const key = this.#isWhole(0) ? PAIR.look(LINE, 0) : null
+    const sines = PAIR.sines.slice()
+    if (key === null || !this.#isWhole(NEWEST) || PAIR.look(LINE, NEWEST) !== key || !isSteady(sines)) return
+    if (!isInPhase(key, sines, WINDOW + samples)) return
+    this.#goesOn = key
+    this.#goesOnFor = RISEN_LOOKS
   }
 
   #look(frame: Frame, past: Past | undefined, isIdle: boolean): void {
@@ -145,10 +170,11 @@ export class DtmfDetector {
   /** @param from where the window of this look begins */
   #judge(found: DtmfKey | null, from: number): void {
     const whole = found !== null && this.#isWhole(from)
-    const goesOn = whole && found === this.#candidate && this.#isSteady()
+    const goesOn = whole && found === this.#candidate && isSteady(this.#before)
     this.#hits = !whole ? 0 : goesOn ? this.#hits + 1 : 1
     this.#risenFor = Math.max(0, this.#risenFor - 1)
     this.#toldFor = Math.max(0, this.#toldFor - 1)
+    if (this.#goesOn !== null && this.key === null && --this.#goesOnFor < 0) this.#goesOn = null
     if (whole) this.#note(found, goesOn, from)
     this.#candidate = whole ? found : null
     if (this.key !== null) this.#follow(found, from)
@@ -180,6 +206,8 @@ export class DtmfDetector {
 
   #tell(): void {
     this.#isTold = true
+    // Of a press that was told before the hole.
+    if (this.#goesOn === this.key && this.#told === this.key && this.#toldFor > 0) return
     this.began = this.key
   }
 
@@ -194,6 +222,7 @@ export class DtmfDetector {
     if (!this.#isTold && hasFallen && this.#run.isSteadyKey && !this.#isEcho()) this.#tell()
     if (this.#isTold) this.#end()
     this.#isRest = !hasFallen
+    this.#goesOn = null
     this.key = null
   }
 
@@ -210,16 +239,6 @@ export class DtmfDetector {
     return this.#told === this.key && this.#toldFor > 0 && (this.#isRest || this.#level[0]! < ECHO * this.#level[1]!)
   }
 
-  #isSteady(): boolean {
-    const { sines } = PAIR
-    for (let n = 0; n < 2; n++) {
-      const change = sines[n + 2]! / this.#before[n + 2]!
-      if (Math.abs(sines[n]! - this.#before[n]!) > STEADY_HZ) return false
-      if (change > STEADY_LEVEL || change < 1 / STEADY_LEVEL) return false
-    }
-    return true
-  }
-
   /** Whether a window is filled to both ends: two such looks in a row need 25 ms, what is shorter is no key. */
   #isWhole(from: number): boolean {
     const whole = energyOf(LINE, from, from + WINDOW) / WINDOW
@@ -227,6 +246,41 @@ export class DtmfDetector {
     const last = energyOf(LINE, from + WINDOW - EDGE, from + WINDOW) / EDGE
     return first > MIN_EDGE * whole && last > MIN_EDGE * whole
   }
+}
+
+/** Whether the last look has found what another one has. */
+function isSteady(before: Float64Array): boolean {
+  const { sines } = PAIR
+  for (let n = 0; n < 2; n++) {
+    const change = sines[n + 2]! / before[n + 2]!
+    if (Math.abs(sines[n]! - before[n]!) > STEADY_HZ) return false
+    if (change > STEADY_LEVEL || change < 1 / STEADY_LEVEL) return false
+  }
+  return true
+}
+
+/** Whether both sines of the windows at 0 and at `NEWEST` of the line are the same ones, that far apart [samples]; the last look was at the second. */
+function isInPhase(key: DtmfKey, before: Float64Array, distance: number): boolean {
+  const nominal = DTMF_FREQUENCIES[key]
+  const at = (hz: (n: number) => number): boolean =>
+    [0, 1].every(n => {
+      const step = (2 * Math.PI * hz(n)) / RATE_HZ
+      const moved = phaseOf(NEWEST, step) - phaseOf(0, step) - step * distance
+      return Math.abs(moved - 2 * Math.PI * Math.round(moved / (2 * Math.PI))) < IN_PHASE
+    })
+  const measured = (n: number): number => (before[n]! + PAIR.sines[n]!) / 2
+  return at(n => nominal[n]!) || (distance < MEASURED_HOLE && at(measured))
+}
+
+/** Phase of a sine at the beginning of a window of the line. @param step per sample [rad] */
+function phaseOf(from: number, step: number): number {
+  let [real, imaginary] = [0, 0]
+  for (let i = 0; i < WINDOW; i++) {
+    const weighed = LINE[from + i]! * (0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / WINDOW))
+    real += weighed * Math.cos(step * i)
+    imaginary -= weighed * Math.sin(step * i)
+  }
+  return Math.atan2(imaginary, real)
 }
 
 /** What the looks at a candidate have shown since it was first found: of both frequencies and both amplitudes the sum, the least, the most. */

@@ -56,6 +56,20 @@ export class G722Band {
     this.step = rule.firstStep
   }
 
+  /** Goes on from where another one is. */
+  copy(other: G722Band): void {
+    this.expected = other.expected
+    this.step = other.step
+    this.#log = other.#log
+    this.#byZeros = other.#byZeros
+    this.#first = other.#first
+    this.#second = other.#second
+    this.#lastSignal = other.#lastSignal
+    this.#signs = other.#signs
+    this.#weights.set(other.#weights)
+    this.#differences.set(other.#differences)
+  }
+
   /** The sample is told: by so much it differs from what was expected, and with this code. */
   adapt(difference: number, code: number): void {
     this.#adaptStep(code)

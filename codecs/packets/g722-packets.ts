@@ -29,6 +29,12 @@ export class G722Packets implements PacketCodec {
     return 0
   }
 
+  fork(): G722Packets {
+    const fork = new G722Packets()
+    fork.#decoder.copy(this.#decoder)
+    return fork
+  }
+
   encode(frame: Int16Array, into: Uint8Array): number {
     this.#encoder.encode(frame, into)
     return this.frameBytes

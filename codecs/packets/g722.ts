@@ -136,6 +136,13 @@ export class G722Decoder {
   readonly #high = new G722Band(HIGH_RULE)
   readonly #line = new Line()
 
+  /** Goes on from where another one is. */
+  copy(other: G722Decoder): void {
+    this.#low.copy(other.#low)
+    this.#high.copy(other.#high)
+    this.#line.samples.set(other.#line.samples)
+  }
+
   /** @param dst twice as long as `length` @returns samples written */
   decode(src: Uint8Array, offset: number, length: number, dst: Int16Array): number {
     const samples = PAIR * length

@@ -37,6 +37,10 @@ export class LinearPackets implements PacketCodec {
     return 0
   }
 
+  fork(): LinearPackets {
+    return this
+  }
+
   encode(frame: Int16Array, into: Uint8Array): number {
     writeL16be(frame, into)
     return this.frameBytes

@@ -29,6 +29,8 @@ export interface PacketCodec {
    * @returns how many samples were written; 0: by its last packet no pause was to come
    */
   rest?(into: Int16Array): number
+  /** Decodes for somebody else what follows the last packet that this has decoded; nobody closes it. Absent: that is not possible. */
+  fork?(): PacketCodec
   /** Writes the next frame. @returns its length [bytes]; 0: there is nothing to send */
   encode(frame: Int16Array, into: Uint8Array): number
   /** What went before the next frame, and is not sent: another codec was used until then. Absent: nothing is held back. */

@@ -18,6 +18,7 @@ import { LEG_SAMPLES } from '../rooms/leg.ts'
 import { JitterBuffer } from '../rtp/jitter.ts'
 import { recode } from '../rtp/packet-ring.ts'
 import { Packetizer, type RtpPacket, type RtpSender } from '../rtp/rtp.ts'
+import { EarlyPackets } from './early-packets.ts'
 import type { LegMedia } from './leg-media.ts'
 import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
 import type { WireAudio } from './wire-audio.ts'
@@ -38,9 +39,12 @@ const STRAGGLER = 3
 const REST = new Uint8Array(LEG_SAMPLES)
 
 /** Maximum length of a gap that is analysed [samples]: enough to end any key. */
-const MAX_HOLE = 4 * LEG_SAMPLES
+export const MAX_HOLE = 4 * LEG_SAMPLES
 
-/** Looks for tones in a stream, in the order of arrival. */
+/** So much lost at once is more than concealment carries a tone across [samples]. */
+export const BRIDGED = 3 * LEG_SAMPLES
+
+/** Looks for tones in a stream, in the order in which it was sent. */
 export interface StreamListener {
   readonly hearsStream: boolean
   /**
@@ -49,6 +53,12 @@ export interface StreamListener {
    * @returns whether a tone may have begun: then it hears the next frame too, whatever that is
    */
   hearStream(frame: Frame, past: Past, now: number): boolean
+  /** Between a frame that it has heard and the next one so much was lost [samples], of which it has heard something made up. */
+  hearHole(before: Frame, after: Frame, samples: number): void
+  /** 20 ms of a codec that carries no tones of machines. */
+  hearFrame(frame: Frame, now: number): void
+  /** A tone may have begun. */
+  readonly mayHearTone: boolean
 }
 
 /** G.711: packets of octets, one sample each. The far end may switch between the laws, by itself or by agreement. */
@@ -165,6 +175,10 @@ export class LawAudio implements WireAudio, FrameMaker {
     return true
   }
 
+  settle(now: number): void {
+    this.#ear.settle(this.#law, now)
+  }
+
   skip(sequence: number): void {
     this.#ear.skip(sequence)
     this.jitter.skip(sequence)
@@ -248,9 +262,9 @@ const MOST_FREE = 64
 const HEARD: Frame = new Int16Array(LEG_SAMPLES)
 
 /**
- * Analyses G.711 in the sender's time: packets in order of arrival, each once. In the played audio, keys may be missing or doubled, because it is
- * cut, stretched and concealed when the network or our own clock stalls; in the sent audio they are not. Lost audio is concealed, so that a key
- * continues across it; a pause of the sender is silence.
+ * Analyses G.711 in the sender's time: packets in the order in which they were sent, each once, and as a rule as soon as they come. In the played
+ * audio, keys may be missing or doubled, because it is cut, stretched and concealed when the network or our own clock stalls; in the sent audio they
+ * are not. Lost audio is concealed, so that a key continues across it; a pause of the sender is silence.
  */
 class LawEar implements Past {
   readonly #listener: StreamListener
@@ -271,6 +285,8 @@ class LawEar implements Past {
   #sequence = 0
   /** The expected start of the next packet. */
   #timestamp = 0
+  /** Packets behind one that has not come; null: nothing is missing. */
+  #early: EarlyPackets | null = null
 
   constructor(listener: StreamListener) {
     this.#listener = listener
@@ -288,28 +304,82 @@ class LawEar implements Past {
   ): void {
     if (this.#isFresh) this.#begin(law, sequence, timestamp)
     const hole = (timestamp - this.#timestamp) | 0
-    // A duplicate, or overtaken: its place has been analysed.
-    if (hole < 0 && hole > -MAX_HOLE) return
-    const missing = (sequence - this.#sequence - 1) & 0xffff
+    const missing = this.#missingBefore(sequence)
+    if (hole === 0 && missing === 0 && this.#early === null) {
+      this.#take(law, bytes, offset, offset + length, now)
+      this.#sequence = sequence
+      this.#timestamp = (timestamp + length) | 0
+      return
+    }
+    // A duplicate, or overtaken for too long: its place has been analysed.
+    if (missing < 0) return
+    if (this.#early !== null || (missing > 0 && hole > 0)) {
+      this.#early ??= new EarlyPackets()
+      this.#early.add(sequence, timestamp, length, bytes.subarray(offset, offset + length), now)
+      this.#hearEarly(law, this.#early, now)
+      return
+    }
+    this.#next(law, hole, 0, sequence, timestamp, length, bytes, offset, now)
+  }
+
+  /** How many packets are missing before this one; negative: it is not newer than the last. */
+  #missingBefore(sequence: number): number {
+    return (((sequence - this.#sequence) << 16) >> 16) - 1
+  }
+
+  /** @param hole before it [samples] @param missing packets before it */
+  #next(
+    law: G711,
+    hole: number,
+    missing: number,
+    sequence: number,
+    timestamp: number,
+    length: number,
+    bytes: Uint8Array,
+    offset: number,
+    now: number,
+  ): void {
+    const before = hole >= BRIDGED && missing * length >= hole ? this.#edge(law, length) : null
     if (hole > 0) this.#pass(law, Math.min(hole, MAX_HOLE), missing * length, now)
-    this.#take(law, bytes, offset, offset + Math.min(length, bytes.length - offset), now)
+    if (before !== null) this.#bridge(law, before, bytes, offset, hole)
+    if (hole >= 0 || hole <= -MAX_HOLE) this.#take(law, bytes, offset, offset + length, now)
     this.#sequence = sequence
     this.#timestamp = (timestamp + length) | 0
   }
 
+  /** What the first one waits for has come, or is lost. */
+  #hearEarly(law: G711, early: EarlyPackets, now: number): void {
+    for (let packet = early.first; packet !== undefined; packet = early.first) {
+      const { sequence, timestamp, length, payload } = packet
+      const hole = (timestamp - this.#timestamp) | 0
+      const missing = this.#missingBefore(sequence)
+      if (missing > 0 && hole > 0 && !early.isDue(now)) return
+      early.take()
+      if (missing >= 0) this.#next(law, hole, missing, sequence, timestamp, length, payload, 0, now)
+    }
+    this.#early = null
+  }
+
+  /** To be called a few times a second: what is missing may be lost although nothing else comes. */
+  settle(law: G711, now: number): void {
+    if (this.#early !== null) this.#hearEarly(law, this.#early, now)
+  }
+
   /** A packet without audio: it does not count as lost. */
   skip(sequence: number): void {
-    this.#sequence = sequence
+    if (this.#missingBefore(sequence) >= 0) this.#sequence = sequence
   }
 
   /** Another law from now on. */
   recode(octets: Uint8Array): void {
+    this.#early = null
     recode(octets, this.#sent, 0, this.#sent.length)
   }
 
   /** Another source: nothing continues. */
   reset(): void {
     this.#isFresh = true
+    this.#early = null
   }
 
   /** What would come next; null: it has heard nothing. To be called at its end. */
@@ -331,6 +401,20 @@ class LawEar implements Past {
     this.#endMended()
     this.#sequence = (sequence - 1) & 0xffff
     this.#timestamp = timestamp
+  }
+
+  /** The frame before a hole, if a tone sounds there and a whole frame follows; null: that is not so. @param length of the packet behind it */
+  #edge(law: G711, length: number): Frame | null {
+    if (!this.#isTone || this.#filled > 0 || length < LEG_SAMPLES) return null
+    const frame = new Int16Array(LEG_SAMPLES)
+    this.#decode(law, this.#at, frame)
+    return frame
+  }
+
+  #bridge(law: G711, before: Frame, bytes: Uint8Array, offset: number, hole: number): void {
+    const after = new Int16Array(LEG_SAMPLES)
+    law.decode(bytes.subarray(offset, offset + LEG_SAMPLES), after)
+    this.#listener.hearHole(before, after, hole)
   }
 
   /** @param lost how many of these samples were sent and did not arrive */

@@ -31,7 +31,7 @@ export class LegCodecs {
   next({ codec }: LegMedia): WireAudio | null {
     if (isLaw(codec)) return new LawAudio(this.#sender, codec, this.#ear)
     const coder = codec === 'opus' ? this.#opus : PACKET_CODECS[codec]()
-    return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
+    return coder === null ? null : new PacketAudio(this.#sender, codec, coder, this.#ear)
   }
 
   close(): void {

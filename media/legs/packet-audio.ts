@@ -6,13 +6,14 @@ import { lateStart } from '../../codecs/late-start.ts'
 import { G722Packets } from '../../codecs/packets/g722-packets.ts'
 import { LinearPackets } from '../../codecs/packets/linear-packets.ts'
 import { MAX_FRAME_BYTES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
-import { type PlayedFrames, Plc } from '../../codecs/plc.ts'
+import { PLAYED_FRAMES, type PlayedFrames, Plc } from '../../codecs/plc.ts'
 import type { CodecName } from '../protocol.ts'
 import { LEG_SAMPLES, SILENCE } from '../rooms/leg.ts'
 import { JitterBuffer } from '../rtp/jitter.ts'
 import { Packetizer, type RtpPacket, type RtpSender } from '../rtp/rtp.ts'
-import { STRAGGLER_MS } from './law-audio.ts'
+import { STRAGGLER_MS, type StreamListener } from './law-audio.ts'
 import type { LegMedia } from './leg-media.ts'
+import { PacketEar } from './packet-ear.ts'
 import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
 import { LOST_TICKET, NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
 import type { WireAudio } from './wire-audio.ts'
@@ -35,7 +36,6 @@ export class PacketAudio implements WireAudio, FrameMaker {
   readonly codec: CodecName
   readonly clockRateHz: number
   readonly frameUnits: number
-  readonly isHeardOnWire = false
   readonly jitter = new JitterBuffer({
     frameBytes: LEG_SAMPLES,
     frameMs: FRAME_MS,
@@ -61,10 +61,14 @@ export class PacketAudio implements WireAudio, FrameMaker {
   #follows = false
   /** Its stream ends, and another codec continues it. */
   #isEnding = false
+  readonly #listener: StreamListener | null
+  /** Null: the network is calm, and the listener hears what is played. */
+  #ear: PacketEar | null = null
 
-  /** @param coder owned by the caller, who closes it */
-  constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec) {
+  /** @param coder owned by the caller, who closes it @param listener hears the packets of a disturbed network; null: nobody */
+  constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec, listener: StreamListener | null = null) {
     this.codec = codec
+    this.#listener = listener
     this.clockRateHz = coder.clockRateHz
     this.frameUnits = samplesPerFrame(coder.clockRateHz)
     this.#coder = coder
@@ -128,9 +132,43 @@ export class PacketAudio implements WireAudio, FrameMaker {
     return this.#packets.timestampOf(timestamp)
   }
 
+  get isHeardOnWire(): boolean {
+    return this.#ear !== null
+  }
+
+  hearWire(madeUp: number, now: number): void {
+    if (this.#ear?.isEnding === false) this.#ear.disturbed(now)
+    else if (this.#listener !== null && !this.#isEnding) this.#beginEar(this.#listener, madeUp, now)
+  }
+
+  #beginEar(listener: StreamListener, madeUp: number, now: number): void {
+    const coder = this.#coder.fork?.()
+    if (coder === undefined) return
+    const { playedTimestamp } = this.jitter
+    const heard = this.#ear?.timestamp ?? playedTimestamp
+    const from = ((heard - playedTimestamp) | 0) > 0 ? heard : playedTimestamp
+    const ear = new PacketEar(coder, listener, from, this.#playout.before(Math.min(madeUp, PLAYED_FRAMES)), now)
+    this.#ear = ear
+    this.jitter.eachWaiting((sequence, timestamp, length, ticket) =>
+      ear.push(sequence, timestamp, length, this.#packets.packet(ticket), now),
+    )
+  }
+
+  settle(now: number): void {
+    this.#ear?.settle(now)
+  }
+
   push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
     const { sequence, payloadOffset, payloadLength, marker } = packet
+    if (this.#ear !== null) this.#hear(this.#ear, packet, timestamp, bytes, now)
     this.#packets.push(this.jitter, sequence, timestamp, bytes, payloadOffset, payloadLength, now, marker)
+  }
+
+  #hear(ear: PacketEar, packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
+    const { sequence, payloadOffset, payloadLength } = packet
+    const length = this.#coder.lengthOf(bytes, payloadOffset, payloadLength)
+    if (length === 0 || payloadLength > this.#coder.maxPacketBytes) return
+    ear.push(sequence, timestamp, length, bytes.subarray(payloadOffset, payloadOffset + payloadLength), now)
   }
 
   skip(sequence: number): void {
@@ -139,6 +177,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
 
   pull(now: number, isUpperWanted: boolean): Frame | null {
     const frame = this.#playout.pull(now)
+    if (this.#ear?.isEnding === true && ((this.jitter.playedTimestamp - this.#ear.timestamp) | 0) >= 0) this.#ear = null
     this.upper = null
     if (frame === null) return null
     this.#rested = 0
@@ -214,6 +253,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
   }
 
   reset(): void {
+    this.#ear = null
     this.jitter.reset()
     this.#playout.reset()
     this.#packets.reset()

@@ -73,6 +73,12 @@ export class Playout {
     return this.#scale.waiting
   }
 
+  /** The frames that were played before the last `count` ones, oldest first, as far as they are known; borrowed until the next call. */
+  before(count: number): readonly Frame[] {
+    const { frames, at } = this.#played
+    return Array.from({ length: PLAYED_FRAMES - count }, (_, n) => frames[(at + 1 + n) % PLAYED_FRAMES]!)
+  }
+
   /** The next frame, borrowed until the next call; null: silence. To be called once per tick. */
   pull(now: number): Frame | null {
     const jitter = this.#jitter

@@ -398,6 +398,18 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     return this.hearTones(frame, past, now, FRAME_MS + this.#audio!.jitter.currentDelayMs) || isFax
   }
 
+  hearHole(before: Frame, after: Frame, samples: number): void {
+    if (this.isListening) this.tones.bridge(before, after, samples)
+  }
+
+  hearFrame(frame: Frame, now: number): void {
+    if (this.isListening) this.hearTones(frame, undefined, now, FRAME_MS + this.#audio!.jitter.currentDelayMs)
+  }
+
+  get mayHearTone(): boolean {
+    return !this.tones.isIdle
+  }
+
   /** A datagram on the RTCP port. */
   rtcp(datagram: Uint8Array, host: string, port: number, now: number): void {
     if (this.#media === null) return
@@ -563,11 +575,19 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const { concealed } = jitter
     // As nearly every frame is.
     if (frame !== null && frames.run === 0 && frames.counted === concealed) frames.played++
-    else frames.note(frame !== null && !jitter.isStarved, concealed)
+    else this.#disturbed(audio, frame, now)
     if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, undefined, now, 1)
     if (this.#silence?.isOn === true) return this.#silence.hear(frame)
     this.#isResting = false
     return frame === null && audio.rest !== undefined ? this.#rest(audio.rest(this.isUpperWanted), audio) : frame
+  }
+
+  /** Something is missing, or was concealed. */
+  #disturbed(audio: WireAudio, frame: Frame | null, now: number): void {
+    const { concealed, isStarved } = audio.jitter
+    const frames = this.#frames
+    frames.note(frame !== null && !isStarved, concealed)
+    if (frames.run > (this.mayHearTone ? 0 : 1) && this.isListening) audio.hearWire?.(frames.run, now)
   }
 
   #rest(noise: Frame | null, { upper }: WireAudio): Frame | null {
@@ -603,6 +623,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
       this.#continuity.arrived(this.#leastTransit)
     }
     this.#leastTransit = null
+    this.#audio?.settle?.(now)
     const isPoor = this.#reports.heard.judge(this.#reports.roundTripMs, now)
     if (isPoor !== null) this.#hooks.quality?.(this, isPoor)
     this.#encryption.follow(now)

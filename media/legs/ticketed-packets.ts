@@ -123,7 +123,7 @@ export class TicketedPackets {
   /** The packet after a frame that has been made up. */
   #cameLate(jitter: JitterBuffer, slot: number): void {
     this.#awaited = -1
-    if (this.#codec.repeats?.(this.#packet(slot), this.#madeUp) !== true) return
+    if (this.#codec.repeats?.(this.packet(slot), this.#madeUp) !== true) return
     if (this.#count - this.#tooLateAt > SOON_AGAIN) this.#tooLate = 0
     this.#tooLateAt = this.#count
     if (++this.#tooLate < TOO_LATE) return
@@ -192,10 +192,11 @@ export class TicketedPackets {
     this.#sequence = this.#sequences[slot]!
     // Each is played once.
     this.#sequences[slot] = -1
-    this.#decoded = this.#codec.decode(this.#packet(slot), this.#pcm)
+    this.#decoded = this.#codec.decode(this.packet(slot), this.#pcm)
   }
 
-  #packet(slot: number): Uint8Array {
+  /** The packet of this ticket, borrowed until others come. */
+  packet(slot: number): Uint8Array {
     const at = slot * this.#codec.maxPacketBytes
     return this.#bytes.subarray(at, at + this.#lengths[slot]!)
   }
@@ -204,7 +205,7 @@ export class TicketedPackets {
     this.#slot = -1
     this.#sequence = (this.#sequence + 1) & 0xffff
     const next = this.#sequences.indexOf((this.#sequence + 1) & 0xffff)
-    if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) {
+    if (next >= 0 && this.#codec.recover(this.packet(next), frame) > 0) {
       this.#tooLate = Math.max(0, this.#tooLate - 1)
       return 'recovered'
     }

@@ -23,7 +23,7 @@ export interface WireAudio {
   readonly leadIn?: number
   /** The upper band of the last `pull`, if wanted; null: none. */
   readonly upper: Frame | null
-  /** Its listener hears packets in `push`; false: single packets cannot be decoded, so it hears what is played. */
+  /** Its listener hears packets in `push`, at present; false: it hears what is played. */
   readonly isHeardOnWire: boolean
   /** Packets that were not of this codec. */
   readonly refused: number
@@ -76,6 +76,10 @@ export interface WireAudio {
   handOver?(take: (octets: Uint8Array) => void): boolean
   /** After `handOver`: forgets what was played. Its listener hears on: a key may be down. */
   passes?(): void
+  /** What is played is not what was sent: its listener is to hear packets for a while. Absent: it always does, or cannot. @param madeUp frames at the end of what was played */
+  hearWire?(madeUp: number, now: number): void
+  /** To be called a few times a second. Absent: nothing waits to be heard by its listener. */
+  settle?(now: number): void
   /** What would follow the packets that were relayed, once another codec follows; null: not known. Absent: it is never relayed. */
   guess?(): Frame | null
   /** What `push` does besides storing the packet: it transcodes it to this law, and passes it to its listener. */

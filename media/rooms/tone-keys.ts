@@ -70,6 +70,11 @@ export class ToneKeys {
     return this.#isNew(key, 'inband', now, now) ? key : null
   }
 
+  /** See `DtmfDetector.bridge`. */
+  bridge(before: Frame, after: Frame, samples: number): void {
+    this.#detector.bridge(before, after, samples)
+  }
+
   /** A key is reported by an event or by signalling. @param sinceMs it may have been pressed so long ago @returns false if it was reported in another way before */
   tell(key: string, way: Way, now: number, sinceMs = 0): boolean {
     if (this.#use === 'until_told') this.isListening = false

@@ -270,6 +270,12 @@ export class JitterBuffer extends JitterCounters {
     return this.#ring.isWhole(this.#head, this.#newestEnd, this.#frame)
   }
 
+  /** Calls this with each packet that waits, its numbers as on the wire, and the first byte of its payload. */
+  eachWaiting(take: (sequence: number, timestamp: number, length: number, first: number) => void): void {
+    if (!this.#started) return
+    this.#ring.each((sequence, timestamp, length, first) => take(sequence & 0xffff, timestamp >>> 0, length, first))
+  }
+
   /** The end of the last audio that was played, as on the wire. */
   get playedTimestamp(): number {
     return this.#playedTo >>> 0

@@ -167,6 +167,16 @@ export class PacketRing {
     return taken
   }
 
+  /** Calls this with each packet that has not been played, and the first byte of its payload, in their order. */
+  each(take: (sequence: number, timestamp: number, length: number, first: number) => void): void {
+    for (let sequence = this.next; sequence <= this.highest; sequence++) {
+      const slot = sequence & MASK
+      const at = FIELDS * slot
+      if (this.#packets[at] !== sequence || this.#packets[at + STATE] !== HELD) continue
+      take(sequence, this.#packets[at + TIMESTAMP]!, this.#packets[at + LENGTH]!, this.#blocks[slot]!.payload[0]!)
+    }
+  }
+
   /** Transcodes every stored octet by the table `octets`. */
   recode(octets: Uint8Array): void {
     for (let slot = 0; slot < RING_PACKETS; slot++) {

@@ -24,8 +24,8 @@ const SEEDS = 24
 /** Maximum level of a suppressed key, which is that of comfort noise. */
 const NO_TRACE_DBOV = -60
 
-/** What stalls around the resume: the network, the phone, or our thread; or packets are lost. */
-const STALLS = ['network', 'phone', 'ours', 'loss'] as const
+/** What stalls around the resume: the network, the phone, or our thread; or packets are lost, or overtake each other. */
+const STALLS = ['network', 'phone', 'ours', 'loss', 'order'] as const
 type Stall = (typeof STALLS)[number]
 
 const test = suite('media/engine: stalls at the end of a pause')
@@ -59,6 +59,7 @@ async function played({ stall, from, ticks, key }: Case): Promise<{ heard: Int16
   const isStill = (tick: number): boolean => tick >= from && tick < end
   typist.delayOf = tick => {
     if (!isStill(tick) || stall === 'phone') return 30
+    if (stall === 'order') return 30 + ((tick * 7919) % 8) * 20
     return stall === 'loss' ? Number.POSITIVE_INFINITY : 30 + (stall === 'network' ? (end - tick) * 20 : 0)
   }
   let phoneTick = 0

@@ -33,7 +33,13 @@ interface Run {
   audio: LawAudio
 }
 
-const DEAF = { hearsStream: false, hearStream: () => false }
+const DEAF = {
+  hearsStream: false,
+  hearStream: () => false,
+  hearHole: () => {},
+  hearFrame: () => {},
+  mayHearTone: false,
+}
 
 /** What a leg would play, sample by sample, on a virtual clock. */
 function play(call: Call): Run {
