@@ -29,8 +29,12 @@ const ANSWER_FRAMES = 50
 const REVERSAL_FRAMES = 10
 /** So many frames of an answer tone may be broken, by a reversal or a loss. */
 const MAX_BROKEN = 2
-/** Ratio of the loudest to the weakest steady frame [power]: 15 Hz of ± 20 % (V.8), as seen in frames. */
-const SWING = 1.5
+/**
+ * Of 15 Hz of ± 20 % (V.8) nearly half of the steady frames are weaker than the loudest by so much [power]. So are a few of a plain tone whose losses
+ * are concealed, which fade.
+ */
+const SWING = 1.4
+const SWING_FRAMES = 10
 /** Steadier frames than this are compared; those about a reversal are weaker. */
 const STEADY = 0.85
 
@@ -52,7 +56,7 @@ export class FaxTones {
   #broken = 0
   #reversals = 0
   #framesSinceReversal = 0
-  /** Phase of the answer tone in the last half of a frame, by how much it moves from half to half, and least and most energy of steady frames. */
+  /** Phase of the answer tone in the last half of a frame, by how much it moves from half to half, and of steady frames the most energy and how many are weaker. */
   readonly #answer = float64Array(4)
 
   /** No tone may have begun: frames outside the limits of `TONAL` may be left out. */
@@ -104,7 +108,7 @@ export class FaxTones {
       this.#framesSinceReversal = 0
       this.#answer[0] = LOOK[0]!
       this.#answer[1] = 0
-      this.#answer[2] = Number.POSITIVE_INFINITY
+      this.#answer[2] = 0
       this.#answer[3] = 0
     } else this.#followPhase(LOOK[0]!, 2 * this.#broken + 1)
     this.#followPhase(LOOK[1]!, 1)
@@ -112,12 +116,12 @@ export class FaxTones {
     this.#broken = 0
     this.#answerFrames++
     if (part > STEADY && this.#framesSinceReversal > 1) {
-      this.#answer[2] = Math.min(this.#answer[2]!, energy)
-      this.#answer[3] = Math.max(this.#answer[3]!, energy)
+      this.#answer[2] = Math.max(this.#answer[2]!, energy)
+      if (SWING * energy < this.#answer[2]!) this.#answer[3] = this.#answer[3]! + 1
     }
     if (this.#answerFrames < ANSWER_FRAMES) return null
     this.#answerFrames = 0
-    const swings = this.#answer[3]! > SWING * this.#answer[2]!
+    const swings = this.#answer[3]! >= SWING_FRAMES
     return swings ? 'ansam' : this.#reversals > 0 ? 'ans' : 'ced'
   }
 

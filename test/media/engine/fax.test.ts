@@ -55,6 +55,11 @@ test('a fax that calls and one that answers are told of, each once', () => {
   assert.equal(told(), [`${CALLER} cng`, `${CALLED} ced`])
 })
 
+test('an answer tone of which bursts are lost is what it is: what is made up in their place does not make it swing', () => {
+  say(called, CED, 160, tick => tick % 26 > 21)
+  assert.equal(told(), [`${CALLED} ced`])
+})
+
 /** All µ-law octets: audio that is passed on unchanged has the same octets. */
 const octets = Uint8Array.from({ length: 60 * 160 }, (_, i) => (i * 37 + (i >> 8)) & 0xff)
 const signal = new Int16Array(octets.length)
