@@ -3,7 +3,7 @@ import { BandSplitter } from '../../codecs/bands.ts'
 import { MAX_PACKET_SAMPLES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
 import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
-import { EarlyPackets } from './early-packets.ts'
+import { EarlyPackets } from '../rtp/early-packets.ts'
 import { BRIDGED, MAX_HOLE, type StreamListener } from './law-audio.ts'
 
 /** So long without a disturbance, what is played is what was sent [ms]. */
