@@ -172,12 +172,20 @@ for (const [sentence, isFirst] of [
   )
 }
 
-test('Linphone with SRTP is heard', () =>
-  withPhone({ srtp: true }, async phone => {
-    const { id, outside } = await talk(phone, NUMBER, 440)
-    assert.ok(await hears(outside, MEMBER_HZ))
-    await phone.command(`terminate ${id}`)
-    await outside.ended
-  }))
+for (const srtp of ['srtp', 'dtls'] as const) {
+  test(`Linphone with SRTP is heard, also after a hold: ${srtp}`, () =>
+    withPhone({ srtp }, async phone => {
+      const { id, outside } = await talk(phone, NUMBER, 440)
+      assert.ok(await hears(outside, MEMBER_HZ))
+      await phone.command(`call-pause ${id}`)
+      await phone.until(id, 'Paused')
+      await phone.command(`call-resume ${id}`)
+      await phone.until(id, 'StreamsRunning')
+      await phone.speak(id)
+      assert.ok(await hears(outside, MEMBER_HZ), 'after the hold')
+      await phone.command(`terminate ${id}`)
+      await outside.ended
+    }))
+}
 
 test.run()

@@ -16,8 +16,8 @@ export interface LinphoneOptions {
   toneHz: number
   /** Whether it answers calls by itself. */
   answers?: boolean
-  /** Whether it offers only SRTP, with keys in SDP (SDES). */
-  srtp?: boolean
+  /** It offers only SRTP, with keys in SDP (SDES) or by DTLS. */
+  srtp?: 'srtp' | 'dtls'
 }
 
 /** Debian's Linphone without a screen and without a sound card: controlled over its standard input, sends a tone from a file. */
@@ -39,13 +39,13 @@ export class Linphone {
     child.stderr.resume()
   }
 
-  static async start({ toneHz, answers = false, srtp = false }: LinphoneOptions): Promise<Linphone> {
+  static async start({ toneHz, answers = false, srtp }: LinphoneOptions): Promise<Linphone> {
     const directory = mkdtempSync(join(tmpdir(), 'linphone-'))
     mkdirSync(join(directory, '.local/share/linphone'), { recursive: true })
     writeFileSync(join(directory, 'tone.wav'), toneFile(toneHz, 8000))
     writeFileSync(
       join(directory, 'rc'),
-      '[sip]\nauto_net_state_mon=1\nverify_server_certs=0\n[sound]\nechocancellation=0\n',
+      `[sip]\nauto_net_state_mon=1\nverify_server_certs=0\nmedia_encryption=${srtp ?? 'none'}\n[sound]\nechocancellation=0\n`,
     )
     const mode = answers ? ['--auto-answer'] : []
     const child = spawn('linphone-daemon', ['--config', join(directory, 'rc'), '--disable-stats-events', ...mode], {
@@ -55,7 +55,6 @@ export class Linphone {
     const phone = new Linphone(child, directory)
     await phone.command('ipv6 disable')
     await phone.command(`port sip ${await freePort(HOST)} udp`)
-    if (srtp) await phone.command('media-encryption srtp')
     return phone
   }
 
