@@ -108,6 +108,10 @@ export async function noteRequest(trx: Trx, context: Context, legs: readonly Par
 
 const requestOf = (leg: ParticipantRow | undefined): Cause => JSON.parse(leg?.ended_by ?? '{}') as Cause
 
+/** The request that has ended a leg; null: none did. */
+export const endedBy = (leg: ParticipantRow, reason: EndedReason): Cause | null =>
+  reason === 'api_hangup' ? requestOf(leg) : null
+
 /** The type of the fact that `noteBegun` reports. */
 export const CALL_BEGUN = 'call begun'
 
@@ -267,11 +271,12 @@ export async function endSession(
   const tenant = tenantOf(session)
   const durationMs = end.durationMs ?? (end.isPast ? null : lastedMs(trx, session, at))
   const duration_ms = durationOf({ ...session, duration_ms: durationMs }, at)
-  const change = { status: 'completed' as const, ended_reason: reason, ended_at: at, duration_ms }
-  await forTenant(trx, tenant).change('calls', session.id, change)
-  await countEnd(trx, tenant, { ...session, ...change })
   const legs = await legsOf(trx, session)
   const last = legs.reduce((one, next) => ((next.left_at ?? '') >= (one?.left_at ?? '') ? next : one), legs[0])
+  const ended_reason = reason ?? (last?.ended_by == null ? null : 'api_hangup')
+  const change = { status: 'completed' as const, ended_reason, ended_at: at, duration_ms }
+  await forTenant(trx, tenant).change('calls', session.id, change)
+  await countEnd(trx, tenant, { ...session, ...change })
   const object = toCall({ ...session, ...change }, legs)
   await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id, request: requestOf(last) })
 }

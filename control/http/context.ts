@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Logger } from 'pino'
+import { causedBy } from '../kernel/store/after-commit.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
@@ -105,7 +106,7 @@ export class RequestContext implements Context {
     return store.transaction(async trx => {
       const full = adds === undefined ? null : await this.limitProblem(trx, adds, tenant)
       // Sound for T: every operation that adds to a collection may also answer with a problem.
-      const answer = (full as T | null) ?? (await run(trx))
+      const answer = (full as T | null) ?? (await causedBy(trx, this, () => run(trx)))
       if (!isProblem(answer)) await this.keep(trx, answer)
       return answer
     })

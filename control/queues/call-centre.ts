@@ -5,12 +5,13 @@ import type { CallCentrePort } from '../calls/conductor/call-centre-port.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
 import type { Senders } from '../calls/conductor/sender.ts'
 import { hangUpLeg, writeLeg } from '../calls/legs.ts'
-import { endLeg, loadLeg } from '../calls/records.ts'
+import { endedBy, endLeg, loadLeg } from '../calls/records.ts'
 import type { LegEnd } from '../calls/steps/decide.ts'
 import type { Of } from '../calls/steps/event-handler.ts'
 import { type Conducting, decideAnew, keepOf } from '../calls/steps/follow.ts'
 import { stepsOf } from '../calls/steps/table.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { causedBy } from '../kernel/store/after-commit.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -125,7 +126,8 @@ export class CallCentre implements CallCentrePort {
     const { store, now } = this.#deps
     return store.transaction(trx => {
       decideAnew(trx)
-      return act({ deps: this.#deps, trx, ...by, at: now().toISOString() })
+      const handling = { deps: this.#deps, trx, ...by, at: now().toISOString() }
+      return causedBy(trx, by.request ?? null, () => act(handling))
     })
   }
 
@@ -151,12 +153,14 @@ export class CallCentre implements CallCentrePort {
   async onEnded(trx: Trx, { body, at }: Of<'leg.ended'>, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
-    if (leg.ring_id !== null) {
-      await ringLegEnded(this.#deps, trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
-      return decideAnew(trx)
-    }
-    await own()
-    if (await callEnded(this.#deps, trx, leg, body, at)) decideAnew(trx)
+    await causedBy(trx, endedBy(leg, body.reason), async () => {
+      if (leg.ring_id !== null) {
+        await ringLegEnded(this.#deps, trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
+        return decideAnew(trx)
+      }
+      await own()
+      if (await callEnded(this.#deps, trx, leg, body, at)) decideAnew(trx)
+    })
   }
 
   async onKey(trx: Trx, { body, at }: Of<'leg.dtmf'>, own: () => Promise<void>): Promise<void> {
@@ -227,10 +231,12 @@ export class CallCentre implements CallCentrePort {
     if (end.isUnsent && leg.dial !== null && (await mainRing(trx, tenantOf(leg), leg.call_id)) === undefined) {
       return leg.step === 'dialing' ? writeLeg(trx, tenantOf(leg), legId, { step: 'to_dial' }) : undefined
     }
-    if (leg.ring_id !== null) return ringLegEnded(this.#deps, trx, leg, end, at)
-    const rows = await loadLeg(trx, legId)
-    if (rows !== null) await endLeg(trx, rows, end, at)
-    await callEnded(this.#deps, trx, leg, end, at)
+    await causedBy(trx, endedBy(leg, end.reason), async () => {
+      if (leg.ring_id !== null) return ringLegEnded(this.#deps, trx, leg, end, at)
+      const rows = await loadLeg(trx, legId)
+      if (rows !== null) await endLeg(trx, rows, end, at)
+      await callEnded(this.#deps, trx, leg, end, at)
+    })
   }
 
   /** Whether only the call centre may resume the leg: it was rung for a call, or its step is one of the call centre's. */

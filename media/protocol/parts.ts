@@ -192,6 +192,9 @@ export type StreamFormat = Static<typeof format>
 const mode = oneOf('fork', 'bidirectional')
 export type StreamMode = Static<typeof mode>
 
+/** The API request behind a command, which the event that tells of it gives back. */
+export const requested = Type.Optional(Type.Object({ requestId: text(200), idempotencyKey: nullable(text(1000)) }))
+
 export const streamSpec = Type.Object({
   streamId: id,
   target,
@@ -208,6 +211,7 @@ export const streamSpec = Type.Object({
   /** `whsec_…`, signs the upgrade request (Standard Webhooks). */
   signingSecret: line(1000),
   addresses,
+  request: requested,
 })
 export type StreamSpec = Static<typeof streamSpec>
 
@@ -347,9 +351,6 @@ export const listenSpec = Type.Object({
 export type ListenSpec = Static<typeof listenSpec>
 
 export const pauseSeconds = integer(1, MAX_TIMER_MS / 1000)
-
-/** The API request behind a command, which the event that tells of it gives back. */
-export const requested = Type.Optional(Type.Object({ requestId: text(200), idempotencyKey: nullable(text(1000)) }))
 
 /** The capture pause that a payment line brings with it. */
 export const paymentPause = Type.Object({ maxSeconds: pauseSeconds, reason: text(1000), maskDtmf: boolean })

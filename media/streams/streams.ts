@@ -40,10 +40,11 @@ class Streams implements SinkKind {
     if (this.#entries.has(spec.streamId)) return { failure: 'conflict', message: 'a stream with this ID exists' }
     const stream = this.#dialler.startStream(spec, {
       changed: snapshot => {
-        const request = this.#entries.get(spec.streamId)?.stoppedBy
-        const isStopped = snapshot.endedReason === 'stopped' && request !== undefined
+        const isStopped = snapshot.endedReason === 'stopped'
+        const by = isStopped ? this.#entries.get(spec.streamId)?.stoppedBy : spec.request
+        const isAsked = by !== undefined && (isStopped || snapshot.status === 'streaming')
         if (snapshot.endedReason !== null) this.#drop(spec.streamId)
-        this.#world.emit('stream.changed', isStopped ? { ...snapshot, request } : snapshot)
+        this.#world.emit('stream.changed', isAsked ? { ...snapshot, request: by } : snapshot)
       },
       now: this.#world.now,
       press: key => this.#world.press(spec.target, key),

@@ -186,7 +186,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'capture.direct': (model, request) => (model.isHere(request.target) ? model.direct(request) : notFound('target')),
   'capture.resume': (model, { target, request }) =>
     model.isHere(target) ? model.resume(target, 'command', request) : notFound('target'),
-  'stream.start': (model, { streamId, target }) => {
+  'stream.start': (model, { streamId, target, request }) => {
     if (!model.isHere(target)) return notFound(streamId)
     if (model.streams.has(streamId)) return conflict('it runs already')
     const stream: StreamSnapshot = {
@@ -199,7 +199,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
       endedReason: null,
     }
     model.streams.set(streamId, stream)
-    model.emit('stream.changed', { ...stream })
+    model.emit('stream.changed', { ...stream, ...(request && { request }) })
     return stream
   },
   'stream.stop': (model, { streamId, request }) => {

@@ -96,6 +96,9 @@ export function streamRoutes(deps: StreamDeps): Route[] {
   ]
 }
 
+/** For the event of what media does. */
+const requestOf = ({ requestId, idempotencyKey }: Context) => ({ requestId, idempotencyKey })
+
 const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
 
 async function createStream(
@@ -124,7 +127,7 @@ async function createStream(
   if (isProblem(made)) return made
   // An unanswered call has no audio; the stream starts with the answer.
   if (made.call.answered_at === null) return toMediaStream(made.row)
-  const reply = await startStream(store.db, deps, deps.media, made.call, made.row)
+  const reply = await startStream(store.db, deps, deps.media, made.call, made.row, requestOf(context))
   // Without an answer, the next snapshot tells whether it runs, and starts it if it does not.
   if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered')
     return toMediaStream(await reread(deps, context, made.row))
@@ -148,8 +151,7 @@ async function stopStream(
   if (row.ended_reason !== null) {
     return context.isResumed ? toMediaStream(row) : conflict('not_running', 'The stream has ended.')
   }
-  const { requestId, idempotencyKey } = context
-  const request = { requestId, idempotencyKey }
+  const request = requestOf(context)
   const reply = await deps.media.request('stream.stop', { streamId, request })
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()

@@ -21,10 +21,12 @@ export async function startStream(
   media: MediaPort,
   call: CallRow,
   row: MediaStreamRow,
+  request?: StreamSpec['request'],
 ): Promise<StreamSnapshot | Failure> {
   const target = await targetOf(db, call)
   if (target === null) return { failure: 'not_found', message: `call ${call.id} has no leg` }
-  return media.request('stream.start', await streamSpec(db, deps, call, target, row))
+  const spec = await streamSpec(db, deps, call, target, row)
+  return media.request('stream.start', request === undefined ? spec : { ...spec, request })
 }
 
 export async function streamSpec(

@@ -1,5 +1,5 @@
 import { newId } from '../ids.ts'
-import { noteFact, together } from '../store/after-commit.ts'
+import { causeOf, noteFact, together } from '../store/after-commit.ts'
 import { insertRows } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
 import { ownedBy, type Tenant } from '../tenancy.ts'
@@ -19,6 +19,7 @@ interface NewEvent {
   previousAttributes?: object
   /** The call it belongs to, for `GET /calls/{id}/events`. */
   callId?: string
+  /** Absent: the request that the transaction carries out, if any (`causedBy`). */
   request?: Cause
   /** The only webhook endpoint to receive it, whatever it subscribes to; absent: all that subscribe to the type. */
   onlyEndpointId?: string
@@ -30,6 +31,7 @@ const objectId = (object: { id?: string; user_id?: string; call_id?: string }): 
 /** Writes an event and its webhook deliveries in the transaction that caused it, so that none exists without the others. Returns the event's ID. */
 export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
   const id = newId('event')
+  const cause: Cause = event.request ?? causeOf(trx) ?? {}
   const data = { object: event.object, previous_attributes: event.previousAttributes }
   const row = {
     id,
@@ -37,8 +39,8 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     timestamp: event.at,
     api_version: CURRENT_VERSION,
     data: JSON.stringify(data),
-    request_id: event.request?.requestId ?? null,
-    idempotency_key: event.request?.idempotencyKey ?? null,
+    request_id: cause.requestId ?? null,
+    idempotency_key: cause.idempotencyKey ?? null,
     call_id: event.callId ?? null,
     object_id: objectId(event.object),
     ...ownedBy(tenant),

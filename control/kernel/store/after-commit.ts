@@ -53,6 +53,8 @@ class Following<DB> extends Carrier {
   readonly undoing: (() => void)[] = []
   /** Values of `once` (`followUp`) so far. */
   readonly asked = new Set<string>()
+  /** What causes all that is written now, as `causedBy` says. */
+  cause: object | null = null
   readonly listeners: Listeners<DB>
   /** Rows that `together` collects, by table; null: they are written at once. */
   readonly gathered: Map<string, Gathered> | null
@@ -136,6 +138,20 @@ export function followUp<DB>(trx: Kysely<DB>, key: string, run: FollowUp, once?:
   }
   tasks.push(() => listeners.followUps.begin({ key, run }))
 }
+
+/** Runs `write`; what it writes is caused by this, whoever writes it (`causeOf`). */
+export async function causedBy<DB, T>(trx: Kysely<DB>, cause: object | null, write: () => Promise<T>): Promise<T> {
+  const plugin = followingOf(trx)
+  const before = plugin.cause
+  plugin.cause = cause
+  try {
+    return await write()
+  } finally {
+    plugin.cause = before
+  }
+}
+
+export const causeOf = <DB>(trx: Kysely<DB>): object | null => followingOf(trx).cause
 
 /** Reports a fact to `store.within` now, and to `store.committed` once this transaction is committed. */
 export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<void> {

@@ -311,6 +311,7 @@ test('the events of an end by the API have its request: of a participant, of a s
   const left = await requestsOf(world, session, 'conference.participant.left')
   assert.equal(left, [second, second, first, null])
   assert.equal(await requestsOf(world, session, 'conference.ended'), [second])
+  assert.is(closed.body.ended_reason, 'api_hangup')
   const { data } = (await control.ask('GET /v1/events?type=call.ended')).body
   assert.equal(
     data.map(({ request }: { request: { id: string } | null }) => request?.id ?? null),

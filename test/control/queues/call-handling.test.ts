@@ -398,6 +398,31 @@ test('a whisper follows the call: the next agent hears it, a party outside never
   await world.close()
 })
 
+/** The request of the last event of this type. */
+const askedBy = async (world: QueueWorld, type: string): Promise<string | null | undefined> =>
+  (await world.events(type)).at(-1)?.requestId
+
+test('what a request does to agents and queues has the request: a transfer, a hang-up of who talks and of who waits', async () => {
+  const { world, queue, ann, bob, act } = await talk()
+  assert.is(await act(handling => transferBlind(handling, { type: 'user', id: bob })), null)
+  assert.is(await askedBy(world, 'agent.status.changed'), 'req_1')
+  await world.setStatus(ann, 'away')
+  const waiting = await world.call(queue)
+  await world.settle()
+  await forTenant(world.store.db, world.tenant).change('participants', waiting, {
+    ended_by: JSON.stringify({ requestId: 'req_2', idempotencyKey: null }),
+  })
+  world.media.hangUp(waiting, 'api_hangup')
+  await world.settle()
+  assert.is(await askedBy(world, 'queue.call.left'), 'req_2')
+  const another = await world.call(queue)
+  await world.settle()
+  world.media.hangUp(another)
+  await world.settle()
+  assert.is(await askedBy(world, 'queue.call.left'), null)
+  await world.close()
+})
+
 test('a call in a room is led there: hold, transfer and supervision say where; others say what the call does', async () => {
   const { world, ann, bob, callId } = await talk()
   const own = forTenant(world.store.db, world.tenant)

@@ -46,7 +46,7 @@ export interface QueueWorld extends World {
   ringing(userId: string): ModelLeg[]
   legOf(userId: string): ModelLeg | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
-  events(type?: string): Promise<{ type: string; object: any; previous: any }[]>
+  events(type?: string): Promise<{ type: string; object: any; previous: any; requestId: string | null }[]>
   status(userId: string): Promise<string>
   close(): Promise<void>
 }
@@ -229,11 +229,11 @@ export async function makeQueueWorld(
     ringing: userId => [...media.legs.values()].filter(leg => isOf(leg, userId) && leg.state === 'dialing'),
     legOf: userId => [...media.legs.values()].find(leg => isOf(leg, userId) && leg.state === 'answered'),
     events: async type => {
-      const rows = forTenant(store.db, tenant).select('events').select(['type', 'data']).orderBy('id')
+      const rows = forTenant(store.db, tenant).select('events').select(['type', 'data', 'request_id']).orderBy('id')
       const all = await (type === undefined ? rows : rows.where('type', '=', type as 'ping')).execute()
       return all.map(row => {
         const { object, previous_attributes: previous } = JSON.parse(row.data)
-        return { type: row.type, object, previous }
+        return { type: row.type, object, previous, requestId: row.request_id }
       })
     },
     status: async userId => (await forTenant(store.db, tenant).find('agent_statuses', userId))?.status ?? 'offline',

@@ -70,6 +70,16 @@ test('a stream is stopped by DELETE with its final counters; one that has ended 
   await world.close()
 })
 
+test('the event of a stream that a request has started has that request', async () => {
+  const world = await makeCallsWorld()
+  const { control } = world
+  const id = await echoCall(world)
+  const { headers } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
+  const [started] = (await control.ask(`GET /v1/calls/${id}/events`)).body.data
+  assert.equal([started.type, started.request?.id], ['call.stream.started', headers['request-id']])
+  await world.close()
+})
+
 test('of DELETEs of a stream at once one stops it, and is the request of the event; the others answer 409', async () => {
   const world = await makeCallsWorld()
   const { control } = world
