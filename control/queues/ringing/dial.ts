@@ -1,4 +1,5 @@
 import { type Commands, type DialTarget, type Failure, isFailure, isPublicAddress } from '../../../media/protocol.ts'
+import { insertCallKeys } from '../../calls/call-keys.ts'
 import { affinityOf } from '../../calls/conductor/leg-rooms.ts'
 import { freeWayTo, isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
 import { mainLeg, takeOn } from '../../calls/legs.ts'
@@ -7,7 +8,7 @@ import { sandboxTarget } from '../../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
 import { MAX_WAIT_MS } from '../../trunks/call-starts.ts'
 import type { RedirectedFrom } from '../../trunks/caller-identity.ts'
@@ -149,7 +150,7 @@ async function addressTarget(
   const turn = await inTurn(store.db, way, startMs)
   if (turn === null) return { failure: 'capacity', message: 'the connection has reached its `calls_per_second`' }
   const { connection, alternatives } = turn
-  const isFree = connection === null || (await takeLine(store, leg, connection))
+  const isFree = connection === null || (await takeLine(store, { leg, call, tenant }, { connection, from: turn.from }))
   const said = { ...(replaces !== undefined && { replaces }), ...(userToUser !== undefined && { userToUser }) }
   const of = (to: DialTarget): DialTarget => ({ ...to, ...said })
   const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
@@ -172,13 +173,26 @@ export const wayOn = (deps: CallCentreParts, db: Db, tenant: Tenant, { call, to 
   freeWayTo(db, tenant, { to, from: ourNumber(call) ?? undefined }, deps)
 
 /** Counts a leg on the connection that it is dialled over. False: the connection is at its `max_calls`. */
-const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow): Promise<boolean> =>
+const takeLine = (store: Store, { leg, call, tenant }: Around, { connection, from }: Line): Promise<boolean> =>
   store.transaction(async trx => {
     if (await isFull(trx, connection, leg.id)) return false
-    const own = forTenant(trx, tenantOf(leg)).update('participants').set({ connection_id: connection.id })
-    await own.where('id', '=', leg.id).execute()
+    const own = forTenant(trx, tenant)
+    const line = { connection_id: connection.id }
+    await own.change('participants', leg.id, line)
+    if (leg.ring_id !== null || call === undefined) return true
+    // The call of a callback or campaign was stored before it was known over which line it goes, and so from which number.
+    await own.change('calls', call.id, line)
+    const unnamed = own.update('calls').set({ from_address: from }).where('id', '=', call.id)
+    const { numUpdatedRows } = await unnamed.where('from_address', '=', '').executeTakeFirst()
+    const isFound = numUpdatedRows === 0n || from === call.to_address
+    if (!isFound) await insertCallKeys(trx, tenant, { ...call, to_address: from, from_address: from, metadata: '{}' })
     return true
   })
+
+interface Line {
+  connection: ConnectionRow
+  from: string
+}
 
 /** What a softphone shows while it rings. An offered callback has no call yet. */
 async function shownOf(

@@ -88,6 +88,22 @@ test('pending, due, route agent_queue, an agent is free: offered, the agent is r
   await world.close()
 })
 
+test('the call of a callback shows the connection that carries it, and the number from which it comes', async () => {
+  const { world, ann, book, row } = await backs()
+  const scoped = forTenant(world.store.db, world.tenant)
+  await scoped.change('connections', 'conn_1', { caller_number: '+14155550999' })
+  const id = await book()
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const call = await scoped.find('calls', (await row(id)).call_id)
+  assert.equal([call?.connection_id, call?.from_address], ['conn_1', '+14155550999'])
+  const found = await scoped.select('call_keys').select('call_id').where('value', '=', '+14155550999').execute()
+  assert.equal(found, [{ call_id: call?.id }], 'it is found by that number')
+  await world.close()
+})
+
 test('a node that is draining offers nobody a callback: another one does', async () => {
   const { world, ann, book, row } = await backs()
   const id = await book()
