@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { readPhone } from '../kernel/phone.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
@@ -43,7 +43,6 @@ export async function book(deps: CallbackDeps, context: Context, body: Booking):
       ...body,
       source: 'api',
       author: await authorOf(trx, context),
-      request: context,
     }),
   )
 }
@@ -54,8 +53,6 @@ export interface SourcedBooking extends Booking {
   author: string
   /** The website form that the request came from, with the page and language that its visitor saw. */
   site?: { id: string; page: string; language: string | null }
-  /** The API request; absent: a caller has asked. */
-  request?: Cause
 }
 
 /** Books a callback in the transaction of its cause. The objects that it names must exist. */
@@ -65,7 +62,7 @@ export async function bookCallback(
   tenant: Tenant,
   booking: SourcedBooking,
 ): Promise<Callback | Problem> {
-  const { call_id, request } = booking
+  const { call_id } = booking
   const first = call_id === undefined ? undefined : await callbackOfCall(trx, tenant, call_id)
   if (first !== undefined) return toCallback(first)
   const fresh = await newCallback(deps, trx, tenant, booking)
@@ -76,7 +73,7 @@ export async function bookCallback(
     await forTenant(trx, tenant).insert('callbacks', fresh)
     await count(trx, tenant, { sourceId: fresh.id, at: fresh.created, amounts: { callbacks: 1 } })
     const object = toCallback(fresh)
-    await appendEvent(trx, tenant, { type: 'callback.created', at: fresh.created, object, request })
+    await appendEvent(trx, tenant, { type: 'callback.created', at: fresh.created, object })
   }
   if (call_id !== undefined) {
     await forTenant(trx, tenant).insert('callback_requests', { origin_call_id: call_id, callback_id: row.id })
@@ -93,11 +90,11 @@ async function mergeInto(
   open: CallbackRow,
   { booking, at }: { booking: SourcedBooking; at: string },
 ): Promise<CallbackRow> {
-  const { note: text, author, request } = booking
+  const { note: text, author } = booking
   const notes = withNote(open.notes, { text, at, author })
   const previousAttributes = { merged_requests: open.merged_requests }
   const change = { merged_requests: open.merged_requests + 1, notes, updated: at }
-  return saveCallback(trx, tenant, open, change, { type: 'callback.merged', previousAttributes, request })
+  return saveCallback(trx, tenant, open, change, { type: 'callback.merged', previousAttributes })
 }
 
 /** The route of callbacks whose agent was deactivated. */

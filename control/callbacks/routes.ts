@@ -141,7 +141,7 @@ async function close(
       updated: at,
     }
     const type = trigger === 'complete' ? 'callback.completed' : 'callback.cancelled'
-    const event = { type, previousAttributes: { status: row.status }, request: context } as const
+    const event = { type, previousAttributes: { status: row.status } } as const
     return toCallback(await saveCallback(trx, context, row, closed, event))
   })
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../http/context.ts'
 import type { UsesOf } from '../http/references.ts'
 import type { EventType } from '../kernel/events/catalog.ts'
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
@@ -48,7 +48,7 @@ export async function saveCallback(
   tenant: Tenant,
   row: CallbackRow,
   change: Partial<CallbackRow> & { updated: string },
-  event?: { type: EventType; previousAttributes: object; request?: Cause },
+  event?: { type: EventType; previousAttributes: object },
 ): Promise<CallbackRow> {
   await forTenant(trx, tenant).change('callbacks', row.id, change)
   const changed = { ...row, ...change }
@@ -56,17 +56,11 @@ export async function saveCallback(
   return changed
 }
 
-/** When callbacks are cancelled, and by which request; absent: by none. */
-interface Cancelling {
-  at: string
-  request?: Cause
-}
-
 /** Cancels callbacks to numbers that must not be called any more, unless they are on a call. Numbers in E.164, or a prefix that ends in `*`. */
 export async function cancelCallbacksTo(
   trx: Trx,
   tenant: Tenant,
-  { phones, ...cancelling }: Cancelling & { phones: readonly string[] },
+  { phones, at }: { phones: readonly string[]; at: string },
 ): Promise<void> {
   const open = () => forTenant(trx, tenant).select('callbacks').selectAll().where('status', 'in', WAITING)
   const exact = phones.filter(phone => !phone.endsWith('*'))
@@ -79,14 +73,14 @@ export async function cancelCallbacksTo(
           .execute()),
       )
   }
-  for (const row of rows) await cancelWaiting(trx, tenant, row, cancelling)
+  for (const row of rows) await cancelWaiting(trx, tenant, row, at)
 }
 
-async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, { at, request }: Cancelling): Promise<void> {
+async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, at: string): Promise<void> {
   if (!WAITING.includes(row.status)) return
   const change = { status: 'cancelled' as const, ...closing(row), updated: at }
   const previousAttributes = { status: row.status }
-  await saveCallback(trx, tenant, row, change, { type: 'callback.cancelled', previousAttributes, request })
+  await saveCallback(trx, tenant, row, change, { type: 'callback.cancelled', previousAttributes })
 }
 
 /** Expires waiting callbacks that are past their window, or were due too long ago. Returns how many. */

@@ -181,6 +181,6 @@ async function act(deps: CampaignDeps, context: Context, id: string, verb: Verb)
     }
     if (status !== 'running') await endClaims(trx, context, id, at)
     const told = isOver ? 'stopped' : TOLD[verb]
-    return toCampaign(await moveCampaign(trx, context, row, change, { told, request: context }))
+    return toCampaign(await moveCampaign(trx, context, row, change, { told }))
   })
 }

@@ -1,5 +1,5 @@
 import type { UsesOf } from '../http/references.ts'
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { toContact } from './contact-schema.ts'
@@ -15,7 +15,7 @@ export async function moveCampaign(
   tenant: Tenant,
   row: CampaignRow,
   change: Pick<CampaignRow, 'status' | 'updated'> & Partial<CampaignRow>,
-  { told, request }: { told?: Told | undefined; request?: Cause } = {},
+  { told }: { told?: Told | undefined } = {},
 ): Promise<CampaignRow> {
   await forTenant(trx, tenant).change('campaigns', row.id, change)
   const changed = { ...row, ...change }
@@ -25,7 +25,6 @@ export async function moveCampaign(
       at: change.updated,
       object: toCampaign(changed),
       previousAttributes: { status: row.status },
-      request,
     })
   }
   return changed

@@ -131,9 +131,7 @@ async function create(
     ...{ phone, given_at, expires_at, purpose: body.purpose, metadata: body.metadata ?? {} },
     evidence: { ...NO_EVIDENCE, ...evidence },
   }
-  return context.transaction(async trx =>
-    toConsent(await giveConsent(trx, context, given, { at, request: context }), new Date(at)),
-  )
+  return context.transaction(async trx => toConsent(await giveConsent(trx, context, given, { at }), new Date(at)))
 }
 
 function evidenceProblem({ type, call_id, offset_ms, url, text }: Static<typeof createBody>['evidence']) {
@@ -157,7 +155,7 @@ async function revoke(
     const status = statusOf(row, now())
     if (status !== 'active') return conflict('consent_closed', `The consent is ${status}.`)
     const at = now().toISOString()
-    const revoked = await revokeConsent(trx, context, row, { at, reason, callId: call_id ?? null, request: context })
+    const revoked = await revokeConsent(trx, context, row, { at, reason, callId: call_id ?? null })
     return toConsent(revoked, new Date(at))
   })
 }

@@ -1,4 +1,4 @@
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
@@ -38,12 +38,7 @@ export const newConsent = (tenant: Tenant, given: Given, at: string): ConsentRow
 })
 
 /** Stores a consent, which replaces the valid one of the same number and purpose. */
-export async function giveConsent(
-  trx: Trx,
-  tenant: Tenant,
-  given: Given,
-  { at, request }: { at: string; request?: Cause },
-): Promise<ConsentRow> {
+export async function giveConsent(trx: Trx, tenant: Tenant, given: Given, { at }: { at: string }): Promise<ConsentRow> {
   const row = newConsent(tenant, given, at)
   const scoped = forTenant(trx, tenant)
   const before = scoped.update('consents').set({ standing: null, replaced_at: at, updated: at })
@@ -51,13 +46,7 @@ export async function giveConsent(
   await scoped.insert('consents', row)
   const object = toConsent(row, new Date(at))
   const callId = given.evidence.call_id
-  await appendEvent(trx, tenant, {
-    type: 'consent.created',
-    at,
-    object,
-    ...(callId === null ? {} : { callId }),
-    request,
-  })
+  await appendEvent(trx, tenant, { type: 'consent.created', at, object, ...(callId === null ? {} : { callId }) })
   return row
 }
 
@@ -66,7 +55,7 @@ export async function revokeConsent(
   trx: Trx,
   tenant: Tenant,
   row: ConsentRow,
-  { at, reason, callId, request }: { at: string; reason: string; callId: string | null; request?: Cause },
+  { at, reason, callId }: { at: string; reason: string; callId: string | null },
 ): Promise<ConsentRow> {
   const change = { standing: null, revoked_at: at, revoked_reason: reason, revoked_call_id: callId, updated: at }
   await forTenant(trx, tenant).change('consents', row.id, change)
@@ -77,7 +66,6 @@ export async function revokeConsent(
     object: toConsent(revoked, new Date(at)),
     previousAttributes: { status: 'active' },
     ...(callId === null ? {} : { callId }),
-    request,
   })
   return revoked
 }

@@ -1,5 +1,5 @@
 import { cancelCallbacksTo } from '../callbacks/store.ts'
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant, tenantOf } from '../kernel/tenancy.ts'
@@ -22,7 +22,6 @@ interface Lister {
   source: DoNotCallSource
   callId?: string
   importId?: string
-  request?: Cause
 }
 
 /**
@@ -33,7 +32,7 @@ export async function putOnList(
   trx: Trx,
   tenant: Tenant,
   listings: readonly Listing[],
-  { at, source, callId, importId, request }: Lister,
+  { at, source, callId, importId }: Lister,
 ): Promise<DoNotCallRow[]> {
   const row = { source, call_id: callId ?? null, import_id: importId ?? null, created: at }
   const mine = ownedBy(tenant)
@@ -48,7 +47,7 @@ export async function putOnList(
   const fresh = new Set(rows.map(({ phone }) => phone))
   for (const listing of listings) if (!fresh.has(listing.phone)) await keepLonger(trx, tenant, listing)
   const phones = [...fresh]
-  await cancelCallbacksTo(trx, tenant, { phones, at, request })
+  await cancelCallbacksTo(trx, tenant, { phones, at })
   return rows
 }
 
@@ -73,7 +72,6 @@ export async function listNumber(trx: Trx, tenant: Tenant, listing: Listing, lis
     at: lister.at,
     object: toDoNotCallNumber(row),
     ...(lister.callId === undefined ? {} : { callId: lister.callId }),
-    request: lister.request,
   })
   return row
 }

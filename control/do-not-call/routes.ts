@@ -86,7 +86,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       before: async (trx, context, row) => {
         const object = toDoNotCallNumber(row)
         const at = now().toISOString()
-        await appendEvent(trx, context, { type: 'do_not_call_number.deleted', at, object, request: context })
+        await appendEvent(trx, context, { type: 'do_not_call_number.deleted', at, object })
         return null
       },
     }),
@@ -110,7 +110,7 @@ async function put({ store, now, settings }: DoNotCallDeps, context: Context, bo
   if (expires_at !== null && expires_at <= at) return invalid('expires_at', 'expires_at has passed.')
   return context.transaction(async trx => {
     const listing = { phone, reason: body.reason ?? '', expires_at }
-    return toDoNotCallNumber(await listNumber(trx, context, listing, { at, source: 'api', request: context }))
+    return toDoNotCallNumber(await listNumber(trx, context, listing, { at, source: 'api' }))
   })
 }
 

@@ -41,7 +41,7 @@ function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Pr
     await forTenant(trx, context).change('flows', id, change)
     const object = await shown(deps, trx, context, { ...row, ...change })
     const previousAttributes = { status: row.status }
-    await appendEvent(trx, context, { type: move.type, at, object, previousAttributes, request: context })
+    await appendEvent(trx, context, { type: move.type, at, object, previousAttributes })
     return object
   })
 }

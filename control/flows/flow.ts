@@ -224,7 +224,7 @@ async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowR
   const object = await shown(deps, trx, context, { ...row, ...change })
   const { status, published_version, latest_version } = row
   const previousAttributes = { ...(status !== change.status && { status }), published_version, latest_version }
-  await appendEvent(trx, context, { type: 'flow.published', at, object, previousAttributes, request: context })
+  await appendEvent(trx, context, { type: 'flow.published', at, object, previousAttributes })
   return object
 }
 

@@ -102,6 +102,6 @@ const cancelImport = ({ now }: ImportDeps, context: Context, id: string): Promis
     await removePieces(trx, id, 'source')
     const object = toImport({ ...row, ...change })
     const previousAttributes = { status: row.status }
-    await appendEvent(trx, context, { type: 'import.cancelled', at, object, previousAttributes, request: context })
+    await appendEvent(trx, context, { type: 'import.cancelled', at, object, previousAttributes })
     return object
   })

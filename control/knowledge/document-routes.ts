@@ -129,7 +129,7 @@ async function createDocument(deps: KbDocumentDeps, context: Context, body: Crea
   return context.transaction(async trx => {
     await addDocument(trx, context, deps.search, { row, original: original.bytes, passages: texts })
     const type = row.status === 'ready' ? 'kb.document.ready' : 'kb.document.failed'
-    await appendEvent(trx, context, { type, at: row.created, object: document, request: context })
+    await appendEvent(trx, context, { type, at: row.created, object: document })
     return document
   })
 }

@@ -182,6 +182,6 @@ async function tell(
   at: string,
 ): Promise<PartnerOrganisation> {
   const object = toPartnerOrganisation(row)
-  await appendEvent(trx, context, { type: `partner.organisation.${what}`, at, object, request: context })
+  await appendEvent(trx, context, { type: `partner.organisation.${what}`, at, object })
   return object
 }

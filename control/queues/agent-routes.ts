@@ -69,11 +69,11 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       reply: agentStatusSchema,
       errors: [409],
       handler: async (context, { params: { id }, body }) => {
-        return store.transaction(async (trx): Promise<AgentStatus | Problem> => {
+        return context.transaction(async (trx): Promise<AgentStatus | Problem> => {
           const user = await forTenant(trx, context).find('users', id)
           if (user === undefined) return missing('user', id)
           if (user.status !== 'active') return conflict('not_active', `The member has status ${user.status}.`)
-          await setWish(trx, context, id, { wish: body.status, at: now().toISOString(), request: context })
+          await setWish(trx, context, id, { wish: body.status, at: now().toISOString() })
           return agentStatusOf(trx, context, user)
         })
       },
@@ -113,7 +113,7 @@ export async function signOut(
   userId: string,
 ): Promise<void> {
   const at = now().toISOString()
-  await setWish(trx, context, userId, { wish: 'offline', at, request: context })
+  await setWish(trx, context, userId, { wish: 'offline', at })
   await forgetDevices(trx, context, userId)
   const own = forTenant(trx, context).update('callbacks').where('agent_id', '=', userId).where('route', '=', 'agent')
   await own

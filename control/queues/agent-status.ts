@@ -1,5 +1,5 @@
 import { decideAnew } from '../calls/steps/follow.ts'
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
@@ -90,10 +90,10 @@ export async function setWish(
   trx: Trx,
   tenant: Tenant,
   userId: string,
-  { wish, at, request }: { wish: AgentWish; at: string; request?: Cause },
+  { wish, at }: { wish: AgentWish; at: string },
 ): Promise<void> {
   const row = await rowOf(trx, tenant, userId)
-  if (row.status === 'busy') return save(trx, tenant, row, { wanted: wish }, at, request)
+  if (row.status === 'busy') return save(trx, tenant, row, { wanted: wish }, at)
   const isBack = wish === 'available' && row.status !== 'available'
   const change = {
     status: wish,
@@ -103,7 +103,7 @@ export async function setWish(
     deviceless_since: null,
     ...(isBack ? { idle_since: at } : {}),
   }
-  await save(trx, tenant, row, change, at, request)
+  await save(trx, tenant, row, change, at)
   await recallRings(trx, tenant, 'user_id', userId)
 }
 
@@ -219,7 +219,6 @@ async function save(
   row: Awaited<ReturnType<typeof rowOf>>,
   change: Partial<AgentStatusRow>,
   at: string,
-  request?: Cause,
 ): Promise<void> {
   const status = change.status ?? row.status
   const isNew = status !== row.status
@@ -239,13 +238,7 @@ async function save(
   if (before === null || user === undefined) return
   const previousAttributes = { status: before.status, since: before.since }
   const object = await agentStatusOf(trx, tenant, user)
-  await appendEvent(trx, tenant, {
-    type: 'agent.status.changed',
-    at,
-    object,
-    previousAttributes,
-    request,
-  })
+  await appendEvent(trx, tenant, { type: 'agent.status.changed', at, object, previousAttributes })
 }
 
 const after = (at: string, ms: number): string => new Date(Date.parse(at) + ms).toISOString()

@@ -11,6 +11,7 @@ import type { Of } from '../calls/steps/event-handler.ts'
 import { type Conducting, decideAnew, keepOf } from '../calls/steps/follow.ts'
 import { stepsOf } from '../calls/steps/table.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import type { Cause } from '../kernel/events/log.ts'
 import { causedBy } from '../kernel/store/after-commit.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
@@ -122,12 +123,12 @@ export class CallCentre implements CallCentrePort {
   }
 
   /** An operation of the API on a call: one transaction, then the commands that follow from it. */
-  handle<T>(by: Pick<Handling, 'tenant' | 'callId' | 'request'>, act: (handling: Handling) => Promise<T>): Promise<T> {
+  handle<T>(by: Ordered, act: (handling: Handling) => Promise<T>): Promise<T> {
     const { store, now } = this.#deps
     return store.transaction(trx => {
       decideAnew(trx)
-      const handling = { deps: this.#deps, trx, ...by, at: now().toISOString() }
-      return causedBy(trx, by.request ?? null, () => act(handling))
+      const { request = null, ...call } = by
+      return causedBy(trx, request, () => act({ deps: this.#deps, trx, ...call, at: now().toISOString() }))
     })
   }
 
@@ -359,6 +360,9 @@ async function ownLegOf(db: Db, callId: string): Promise<string | null> {
   const legs = db.selectFrom('participants').select('id').where('call_id', '=', callId).where('ring_id', 'is', null)
   return (await legs.where('step', '!=', 'ended').executeTakeFirst())?.id ?? null
 }
+
+/** An operation on a call, and the request for it; absent: a page asks. */
+type Ordered = Pick<Handling, 'tenant' | 'callId'> & { request?: Cause }
 
 /** The next run hangs up every leg that is to be hung up. */
 const OWN_STEPS: readonly string[] = [...stepsOf('queue'), 'hanging_up']

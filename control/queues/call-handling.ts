@@ -4,7 +4,6 @@ import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import { isLeadable, STEPS } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
-import type { Cause } from '../kernel/events/log.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -30,7 +29,6 @@ export interface Handling {
   tenant: Tenant
   callId: string
   at: string
-  request?: Cause
 }
 
 type Found = { call: CallRow; leg: ParticipantRow }
@@ -69,7 +67,7 @@ export async function transferBlind(
   target: Target,
   side: Side = 'answerer',
 ): Promise<Problem | null> {
-  const { deps, trx, tenant, callId, at, request } = handling
+  const { deps, trx, tenant, callId, at } = handling
   const before = await findLeadable(handling)
   if ('problem' in before) return before
   const connection = side === 'answerer' && target.type === 'number' ? await followedBy(trx, tenant, before.leg) : null
@@ -88,11 +86,11 @@ export async function transferBlind(
   const others = (await ringsOf(trx, tenant, callId)).filter(ring => !isCaller(ring) && ring.purpose !== 'supervise')
   await endRingsOf(trx, tenant, others, { reason: 'transfer_completed', at })
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
-  await tellHold(trx, tenant, callId, { at, request })
+  await tellHold(trx, tenant, callId, { at })
   // A program that follows another one takes the call from it.
   if (!isProgram(target)) await deps.led?.letGo(trx, tenant, callId, at)
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
-  await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
+  await tellCall(trx, tenant, callId, { type: 'call.transferred', at })
   return null
 }
 
@@ -123,7 +121,7 @@ async function unreachable({ deps, trx, tenant, at }: Handling, userId: string):
 
 /** Attended: rings the target for a consultation, while the caller is on hold. */
 export async function transferAttended(handling: Handling, target: RungParty): Promise<Problem | null> {
-  const { deps, trx, tenant, callId, at, request } = handling
+  const { deps, trx, tenant, callId, at } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
@@ -136,7 +134,7 @@ export async function transferAttended(handling: Handling, target: RungParty): P
   const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'consult', at })
   if (ring === null) return conflict('agent_busy', 'The member is on another call.')
   await setLeg(trx, tenant, found.leg.id, { on_hold: 1 })
-  await tellHold(trx, tenant, callId, { at, request })
+  await tellHold(trx, tenant, callId, { at })
   return null
 }
 
@@ -169,7 +167,7 @@ export async function transferReferred(
 
 /** `complete`: the caller talks with the consulted party, or hears ringback until it answers. `cancel`: the caller talks with the agent again. */
 export async function endConsultation(handling: Handling, how: 'complete' | 'cancel'): Promise<Problem | null> {
-  const { trx, tenant, callId, at, request } = handling
+  const { trx, tenant, callId, at } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
@@ -180,11 +178,11 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   if (how === 'complete') {
     const talking = rings.filter(ring => ring.open_call !== null)
     await endRingsOf(trx, tenant, talking, { reason: 'transfer_completed', at })
-    await takeOver(trx, tenant, asked, { at, request })
+    await takeOver(trx, tenant, asked, { at })
     return null
   }
   await endRingsOf(trx, tenant, [asked], { reason: 'api_hangup', at })
-  await meet(trx, tenant, callId, { at, request })
+  await meet(trx, tenant, callId, { at })
   return null
 }
 
@@ -206,7 +204,7 @@ async function joinedAtFarEnd(
 
 /** Puts the other party on hold, or takes it off hold. */
 export async function hold(handling: Handling, isHeld: boolean, side: Side = 'answerer'): Promise<Problem | null> {
-  const { trx, tenant, callId, at, request } = handling
+  const { trx, tenant, callId, at } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   const leg = side === 'answerer' ? found.leg : await answererOf(trx, tenant, callId)
@@ -226,7 +224,7 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
     return conflict('already_consulting', 'A consultation is in progress: complete or cancel it first.')
   }
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
-  await tellHold(trx, tenant, callId, { at, request })
+  await tellHold(trx, tenant, callId, { at })
   return null
 }
 

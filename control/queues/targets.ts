@@ -7,7 +7,7 @@ import { keepOf } from '../calls/steps/follow.ts'
 import { isGoing } from '../calls/steps/table.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { EventType } from '../kernel/events/catalog.ts'
-import { appendEvent, type Cause } from '../kernel/events/log.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallCentreParts, Program } from './deps.ts'
@@ -241,7 +241,7 @@ export async function tellCall(
   trx: Trx,
   tenant: Tenant,
   callId: string,
-  event: { type: EventType; at: string; request?: Cause },
+  event: { type: EventType; at: string },
 ): Promise<void> {
   const call = await findCall(trx, tenant, callId)
   const leg = await mainLeg(trx, tenant, callId)

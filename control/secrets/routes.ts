@@ -43,7 +43,7 @@ export function secretRoutes(deps: SecretDeps): Route[] {
     },
     before: async (trx, context, row) => {
       const at = deps.now().toISOString()
-      await appendEvent(trx, context, { type: 'secret.deleted', at, object: toSecret(row, []), request: context })
+      await appendEvent(trx, context, { type: 'secret.deleted', at, object: toSecret(row, []) })
       return null
     },
   })
@@ -106,7 +106,7 @@ const create =
       const whole = { ...row, ...ownedBy(context) }
       await trx.insertInto('secrets').values(whole).execute()
       const object = toSecret(whole, [])
-      await appendEvent(trx, context, { type: 'secret.created', at, object, request: context })
+      await appendEvent(trx, context, { type: 'secret.created', at, object })
       return object
     })
 
@@ -141,7 +141,7 @@ const rotating = (deps: SecretDeps): Route =>
         }
         await forTenant(trx, context).change('secrets', id, changed)
         const object = await shown(deps, trx, context, { ...row, ...changed })
-        await appendEvent(trx, context, { type: 'secret.rotated', at, object, request: context })
+        await appendEvent(trx, context, { type: 'secret.rotated', at, object })
         return object
       }),
   })

@@ -68,7 +68,7 @@ export function toolRoutes(deps: ToolDeps): Route[] {
     before: async (trx: Trx, context: Context, row: ToolRow) => {
       await forTenant(trx, context).delete('tool_versions').where('tool_id', '=', row.id).execute()
       const at = deps.now().toISOString()
-      await appendEvent(trx, context, { type: 'tool.deleted', at, object: toTool(row), request: context })
+      await appendEvent(trx, context, { type: 'tool.deleted', at, object: toTool(row) })
       return null
     },
   }
@@ -96,7 +96,7 @@ const create =
       await forTenant(trx, context).insert('tools', row)
       await keepVersion(trx, context, row)
       const object = toTool({ ...row, ...ownedBy(context) })
-      await appendEvent(trx, context, { type: 'tool.created', at, object, request: context })
+      await appendEvent(trx, context, { type: 'tool.created', at, object })
       return object
     })
   }
@@ -166,7 +166,7 @@ async function write(
   if (!isNew) return object
   await keepVersion(trx, context, changed)
   const previousAttributes = { version: row.version }
-  await appendEvent(trx, context, { type: 'tool.updated', at, object, previousAttributes, request: context })
+  await appendEvent(trx, context, { type: 'tool.updated', at, object, previousAttributes })
   return object
 }
 

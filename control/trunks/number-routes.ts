@@ -70,7 +70,7 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
         description: 'Not available with a live key yet.',
         before: async (trx, context, row) => {
           const event = { type: 'phone_number.deleted' as const, at: now().toISOString(), object: toPhoneNumber(row) }
-          await appendEvent(trx, context, { ...event, request: context })
+          await appendEvent(trx, context, { ...event })
           return null
         },
       }),
@@ -128,7 +128,7 @@ async function create(context: Context, body: Static<typeof createBody>, at: str
     }
     await scoped.insert('phone_numbers', row)
     const object = toPhoneNumber(row)
-    await appendEvent(trx, context, { type: 'phone_number.created', at, object, request: context })
+    await appendEvent(trx, context, { type: 'phone_number.created', at, object })
     return object
   })
 }

@@ -133,7 +133,7 @@ async function setPaused(
       // If media has refused, an earlier request got that far, and nobody wrote it down.
       await forTenant(trx, context).update('recordings').set({ paused }).where('call_id', '=', id).execute()
       const type = isPaused ? 'call.recording.paused' : 'call.recording.resumed'
-      await appendEvent(trx, context, { type, at: now().toISOString(), object, callId: id, request: context })
+      await appendEvent(trx, context, { type, at: now().toISOString(), object, callId: id })
     } else if (isFailure(reply) && !context.isResumed) {
       return isPaused
         ? conflict('already_paused', 'The recording is paused already.')

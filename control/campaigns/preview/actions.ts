@@ -111,7 +111,7 @@ async function told(
   type: 'campaign.contact.claimed' | 'campaign.contact.skipped',
 ): Promise<CampaignContact> {
   const object = toContact({ ...row, ...change })
-  await appendEvent(trx, by, { type, at: change.updated, object, request: by })
+  await appendEvent(trx, by, { type, at: change.updated, object })
   await moveContact(trx, by, row, change)
   return object
 }

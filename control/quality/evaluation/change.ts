@@ -136,13 +136,7 @@ async function save(trx: Trx, context: Context, row: QaEvaluationRow): Promise<Q
   const change = { criteria, failures, review, status, score, history, reviews, updated }
   await forTenant(trx, context).change('qa_evaluations', row.id, change)
   const object = toQaEvaluation(row)
-  await appendEvent(trx, context, {
-    type: 'qa_evaluation.changed',
-    at: updated,
-    object,
-    callId: row.call_id,
-    request: context,
-  })
+  await appendEvent(trx, context, { type: 'qa_evaluation.changed', at: updated, object, callId: row.call_id })
   return object
 }
 

@@ -102,19 +102,13 @@ export async function settle(
   trx: Trx,
   tenant: Tenant,
   row: QaEvaluationRow,
-  { settings, at, request }: Pick<EvaluateOptions, 'settings' | 'at' | 'request'>,
+  { settings, at }: Pick<EvaluateOptions, 'settings' | 'at'>,
 ): Promise<QaEvaluationRow> {
   const failed = failuresOf(row).some(({ dismissed }) => !dismissed)
   const wants = row.review === 'none' && wantsReview(row.call_id, { score: row.score, failed }, settings.qa_sampling)
   const settled: QaEvaluationRow = { ...row, review: wants ? 'wanted' : row.review }
   await store(trx, tenant, settled, true)
   const object = toQaEvaluation(settled)
-  await appendEvent(trx, tenant, {
-    type: 'qa_evaluation.scored',
-    at,
-    object,
-    callId: row.call_id,
-    ...(request && { request }),
-  })
+  await appendEvent(trx, tenant, { type: 'qa_evaluation.scored', at, object, callId: row.call_id })
   return settled
 }

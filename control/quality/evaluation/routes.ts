@@ -103,7 +103,7 @@ function evaluateNow(deps: EvaluationRouteDeps, context: Context, callId: string
     if (conversation === null) return conflict('not_possible', 'The call has no transcript.')
     const settings = await qualityOfTenant(trx, context)
     const models = modelsFor(deps.models, context, conversation)
-    const options = { settings, models, at: deps.now().toISOString(), request: context }
+    const options = { settings, models, at: deps.now().toISOString() }
     const row = await evaluate(trx, context, conversation, options)
     return row === null
       ? conflict('no_rubric', 'Neither its profile nor the organisation has a rubric.')

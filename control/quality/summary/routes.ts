@@ -93,7 +93,7 @@ function makeAgain(deps: SummaryRouteDeps, context: Context, id: string): Promis
       await enqueue(trx, 'call.review', job, { now, organisationId, key: `summary ${id}` })
     } else {
       const at = now.toISOString()
-      await appendEvent(trx, context, { type: 'call.summary.ready', at, object, callId: id, request: context })
+      await appendEvent(trx, context, { type: 'call.summary.ready', at, object, callId: id })
     }
     return object
   })
@@ -131,7 +131,7 @@ function correct(
     await scoped.change('call_summaries', id, change)
     await saveMarks(trx, context, id, marksOf(shown, figures))
     const object = toCallSummary({ ...row, ...change })
-    await appendEvent(trx, context, { type: 'call.summary.corrected', at, object, callId: id, request: context })
+    await appendEvent(trx, context, { type: 'call.summary.corrected', at, object, callId: id })
     return object
   })
 }

@@ -63,7 +63,6 @@ const ping = ({ now }: NounParts, context: Context, id: string): Promise<Webhook
       type: 'ping',
       at: at.toISOString(),
       object: toWebhookEndpoint(endpoint, at),
-      request: context,
       onlyEndpointId: id,
     })
     const queued = forTenant(trx, context).select('webhook_deliveries').selectAll().where('event_id', '=', eventId)

@@ -135,8 +135,7 @@ async function makeModel(agentCount: number) {
   const cancel = async (n: number): Promise<void> => {
     const phone = `+1415555${2000 + (n % Math.max(1, people))}`
     const at = world.clock.now().toISOString()
-    const request = { requestId: 'req_1', idempotencyKey: null }
-    await world.store.transaction(trx => cancelCallbacksTo(trx, world.tenant, { phones: [phone], at, request }))
+    await world.store.transaction(trx => cancelCallbacksTo(trx, world.tenant, { phones: [phone], at }))
   }
   const persons = (): ModelLeg[] => [...world.media.legs.values()].filter(leg => leg.dialled.includes('+1415555'))
   const of = <T>(list: readonly T[], n: number): T | undefined => list[n % Math.max(1, list.length)]
