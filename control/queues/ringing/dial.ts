@@ -189,10 +189,7 @@ const takeLine = (store: Store, { leg, call, tenant }: Around, { connection, fro
     return true
   })
 
-interface Line {
-  connection: ConnectionRow
-  from: string
-}
+type Line = { connection: ConnectionRow; from: string }
 
 /** What a softphone shows while it rings. An offered callback has no call yet. */
 async function shownOf(
