@@ -92,9 +92,8 @@ async function mergeInto(
 ): Promise<CallbackRow> {
   const { note: text, author } = booking
   const notes = withNote(open.notes, { text, at, author })
-  const previousAttributes = { merged_requests: open.merged_requests }
   const change = { merged_requests: open.merged_requests + 1, notes, updated: at }
-  return saveCallback(trx, tenant, open, change, { type: 'callback.merged', previousAttributes })
+  return saveCallback(trx, tenant, open, change, 'callback.merged')
 }
 
 /** The route of callbacks whose agent was deactivated. */

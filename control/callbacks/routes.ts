@@ -141,7 +141,6 @@ async function close(
       updated: at,
     }
     const type = trigger === 'complete' ? 'callback.completed' : 'callback.cancelled'
-    const event = { type, previousAttributes: { status: row.status } } as const
-    return toCallback(await saveCallback(trx, context, row, closed, event))
+    return toCallback(await saveCallback(trx, context, row, closed, type))
   })
 }

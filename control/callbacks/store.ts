@@ -48,11 +48,12 @@ export async function saveCallback(
   tenant: Tenant,
   row: CallbackRow,
   change: Partial<CallbackRow> & { updated: string },
-  event?: { type: EventType; previousAttributes: object },
+  type?: EventType,
 ): Promise<CallbackRow> {
   await forTenant(trx, tenant).change('callbacks', row.id, change)
   const changed = { ...row, ...change }
-  if (event !== undefined) await appendEvent(trx, tenant, { ...event, at: change.updated, object: toCallback(changed) })
+  const told = { object: toCallback(changed), before: toCallback(row) }
+  if (type !== undefined) await appendEvent(trx, tenant, { type, at: change.updated, ...told })
   return changed
 }
 
@@ -79,8 +80,7 @@ export async function cancelCallbacksTo(
 async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, at: string): Promise<void> {
   if (!WAITING.includes(row.status)) return
   const change = { status: 'cancelled' as const, ...closing(row), updated: at }
-  const previousAttributes = { status: row.status }
-  await saveCallback(trx, tenant, row, change, { type: 'callback.cancelled', previousAttributes })
+  await saveCallback(trx, tenant, row, change, 'callback.cancelled')
 }
 
 /** Expires waiting callbacks that are past their window, or were due too long ago. Returns how many. */
@@ -135,9 +135,8 @@ async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
   const asItWas = forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id)
   const { numUpdatedRows } = await asItWas.where('status', '=', row.status).executeTakeFirst()
   if (numUpdatedRows === 0n) return
-  const previousAttributes = { status: row.status }
   const object = toCallback({ ...row, ...change })
-  await appendEvent(trx, tenant, { type: 'callback.expired', at, object, previousAttributes })
+  await appendEvent(trx, tenant, { type: 'callback.expired', at, object, before: toCallback(row) })
 }
 
 const lapsed = (db: Db, at: string, dueBefore: string): Promise<CallbackRow[]> =>

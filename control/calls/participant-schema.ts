@@ -20,7 +20,7 @@ export const participantSchema = apiObject('participant', {
   deaf: Type.Boolean(),
   held: Type.Boolean(),
   audio: participantAudio,
-  joined_at: nullable(timestamp()),
+  joined_at: nullable(timestamp("Null: not yet, or the call's own party outside of a conference.")),
   left_at: nullable(timestamp()),
   cause: nullable(cause),
   created: timestamp(),

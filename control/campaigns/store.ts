@@ -24,7 +24,7 @@ export async function moveCampaign(
       type: `campaign.${told}`,
       at: change.updated,
       object: toCampaign(changed),
-      previousAttributes: { status: row.status },
+      before: toCampaign(row),
     })
   }
   return changed
@@ -41,7 +41,7 @@ export async function moveContact(
   const changed = { ...row, ...change }
   if (!['completed', 'failed', 'excluded'].includes(changed.status)) return
   const event = { type: 'campaign.contact.finished' as const, at: change.updated, object: toContact(changed) }
-  await appendEvent(trx, tenant, { ...event, previousAttributes: { status: row.status } })
+  await appendEvent(trx, tenant, { ...event, before: toContact(row) })
 }
 
 /** How many contacts are being called. */

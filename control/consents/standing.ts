@@ -64,7 +64,7 @@ export async function revokeConsent(
     type: 'consent.revoked',
     at,
     object: toConsent(revoked, new Date(at)),
-    previousAttributes: { status: 'active' },
+    before: toConsent(row, new Date(at)),
     ...(callId === null ? {} : { callId }),
   })
   return revoked

@@ -40,8 +40,8 @@ function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Pr
     const change = { status: move.status(row), updated: at }
     await forTenant(trx, context).change('flows', id, change)
     const object = await shown(deps, trx, context, { ...row, ...change })
-    const previousAttributes = { status: row.status }
-    await appendEvent(trx, context, { type: move.type, at, object, previousAttributes })
+    const before = await shown(deps, trx, context, row)
+    await appendEvent(trx, context, { type: move.type, at, object, before })
     return object
   })
 }

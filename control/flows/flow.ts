@@ -222,9 +222,8 @@ async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowR
     created: at,
   })
   const object = await shown(deps, trx, context, { ...row, ...change })
-  const { status, published_version, latest_version } = row
-  const previousAttributes = { ...(status !== change.status && { status }), published_version, latest_version }
-  await appendEvent(trx, context, { type: 'flow.published', at, object, previousAttributes })
+  const before = await shown(deps, trx, context, row)
+  await appendEvent(trx, context, { type: 'flow.published', at, object, before })
   return object
 }
 

@@ -101,7 +101,6 @@ const cancelImport = ({ now }: ImportDeps, context: Context, id: string): Promis
     await cancel(trx, 'import.run', id)
     await removePieces(trx, id, 'source')
     const object = toImport({ ...row, ...change })
-    const previousAttributes = { status: row.status }
-    await appendEvent(trx, context, { type: 'import.cancelled', at, object, previousAttributes })
+    await appendEvent(trx, context, { type: 'import.cancelled', at, object, before: toImport(row) })
     return object
   })

@@ -236,9 +236,8 @@ async function save(
   }
   decideAnew(trx)
   if (before === null || user === undefined) return
-  const previousAttributes = { status: before.status, since: before.since }
   const object = await agentStatusOf(trx, tenant, user)
-  await appendEvent(trx, tenant, { type: 'agent.status.changed', at, object, previousAttributes })
+  await appendEvent(trx, tenant, { type: 'agent.status.changed', at, object, before })
 }
 
 const after = (at: string, ms: number): string => new Date(Date.parse(at) + ms).toISOString()

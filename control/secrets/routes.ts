@@ -141,7 +141,8 @@ const rotating = (deps: SecretDeps): Route =>
         }
         await forTenant(trx, context).change('secrets', id, changed)
         const object = await shown(deps, trx, context, { ...row, ...changed })
-        await appendEvent(trx, context, { type: 'secret.rotated', at, object })
+        const before = await shown(deps, trx, context, row)
+        await appendEvent(trx, context, { type: 'secret.rotated', at, object, before })
         return object
       }),
   })

@@ -165,8 +165,7 @@ async function write(
   const object = toTool(changed)
   if (!isNew) return object
   await keepVersion(trx, context, changed)
-  const previousAttributes = { version: row.version }
-  await appendEvent(trx, context, { type: 'tool.updated', at, object, previousAttributes })
+  await appendEvent(trx, context, { type: 'tool.updated', at, object, before: toTool(row) })
   return object
 }
 

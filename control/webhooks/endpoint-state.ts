@@ -63,7 +63,7 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
     type: 'webhook_endpoint.disabled',
     at,
     object: toWebhookEndpoint({ ...row, ...change }, now),
-    previousAttributes: { status: 'enabled', disabled_reason: null, updated: row.updated },
+    before: toWebhookEndpoint(row, now),
   })
 }
 

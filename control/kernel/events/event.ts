@@ -3,7 +3,8 @@ import { nullable, timestamp } from '../schema.ts'
 import type { EventRow } from '../store/tables.ts'
 import { eventTypes } from './catalog.ts'
 
-const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
+const openObject = (description: string) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description })
 
 /** Also the payload of webhooks. */
 export const eventSchema = () =>
@@ -14,7 +15,10 @@ export const eventSchema = () =>
     timestamp: timestamp('When it happened.'),
     livemode: Type.Boolean(),
     api_version: Type.String(),
-    data: Type.Object({ object: openObject, previous_attributes: Type.Optional(openObject) }),
+    data: Type.Object({
+      object: openObject('As it is after the event.'),
+      previous_attributes: Type.Optional(openObject('What was different before, for events of a change.')),
+    }),
     request: nullable(Type.Object({ id: Type.String(), idempotency_key: nullable(Type.String()) })),
   })
 

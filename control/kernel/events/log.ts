@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { newId } from '../ids.ts'
 import { causeOf, noteFact, together } from '../store/after-commit.ts'
 import { insertRows } from '../store/compiled.ts'
@@ -16,7 +17,8 @@ interface NewEvent {
   at: string
   /** `data.object`: the API object in its state after the event. */
   object: object
-  previousAttributes?: object
+  /** The object before it; absent: the event does not tell of a change. */
+  before?: object
   /** The call it belongs to, for `GET /calls/{id}/events`. */
   callId?: string
   /** Absent: the request that the transaction carries out, if any (`causedBy`). */
@@ -25,6 +27,12 @@ interface NewEvent {
   onlyEndpointId?: string
 }
 
+/** The former values of what has changed, which `previous_attributes` shows. */
+const changedFrom = (before: object, object: object): object =>
+  Object.fromEntries(
+    Object.entries(before).filter(([name, value]) => !isDeepStrictEqual(value, object[name as keyof typeof object])),
+  )
+
 const objectId = (object: { id?: string; user_id?: string; call_id?: string }): string | null =>
   object.id ?? object.user_id ?? object.call_id ?? null
 
@@ -32,7 +40,8 @@ const objectId = (object: { id?: string; user_id?: string; call_id?: string }): 
 export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
   const id = newId('event')
   const cause: Cause = event.request ?? causeOf(trx) ?? {}
-  const data = { object: event.object, previous_attributes: event.previousAttributes }
+  const { object, before } = event
+  const data = { object, previous_attributes: before && changedFrom(before, object) }
   const row = {
     id,
     type: event.type,

@@ -131,7 +131,8 @@ function correct(
     await scoped.change('call_summaries', id, change)
     await saveMarks(trx, context, id, marksOf(shown, figures))
     const object = toCallSummary({ ...row, ...change })
-    await appendEvent(trx, context, { type: 'call.summary.corrected', at, object, callId: id })
+    const told = { object, before: toCallSummary(row) }
+    await appendEvent(trx, context, { type: 'call.summary.corrected', at, ...told, callId: id })
     return object
   })
 }

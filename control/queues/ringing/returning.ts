@@ -199,15 +199,8 @@ async function move(
   const { numUpdatedRows } = await update.where('status', 'in', from).executeTakeFirst()
   if (numUpdatedRows === 0n) return false
   if (type !== undefined) {
-    const object = toCallback({ ...row, ...written })
-    const previousAttributes = { status: row.status }
-    await appendEvent(trx, tenant, {
-      type,
-      at,
-      object,
-      previousAttributes,
-      callId: written.call_id ?? row.call_id ?? undefined,
-    })
+    const told = { object: toCallback({ ...row, ...written }), before: toCallback(row) }
+    await appendEvent(trx, tenant, { type, at, ...told, callId: written.call_id ?? row.call_id ?? undefined })
   }
   return true
 }

@@ -155,7 +155,7 @@ test('a number with an open callback: the request is merged, merged_requests goe
   })
   assert.equal(
     (await app.events('callback.merged')).map(data => [data.previous_attributes, data.object.merged_requests]),
-    [[{ merged_requests: 0 }, 1]],
+    [[{ merged_requests: 0, notes: first.notes, updated: first.updated }, 1]],
   )
   await app.live(`POST /v1/callbacks/${first.id}/cancel`)
   const third = (await book(app)).body
@@ -235,7 +235,8 @@ test('agent_id is for route agent, assistant_id for route assistant: named alone
 
 test('complete closes an open callback, adds the note stamped with its time and author, and emits callback.completed', async () => {
   const app = await makeWholeApp()
-  const { id } = (await book(app)).body
+  const { body: booked } = await book(app)
+  const { id } = booked
   app.clock.advance(60_000)
   const { status, body } = await app.live(`POST /v1/callbacks/${id}/complete`, { note: 'Came to the shop' })
   assert.is(status, 200)
@@ -252,6 +253,9 @@ test('complete closes an open callback, adds the note stamped with its time and 
     (await app.events('callback.completed')).map(data => [data.previous_attributes.status, data.object]),
     [['pending', body]],
   )
+  const [{ previous_attributes: was }] = await app.events('callback.completed')
+  assert.equal({ ...body, ...was }, booked, 'with what was before, it is what was booked')
+  assert.equal(Object.keys(was).sort(), ['completed_at', 'last_result', 'notes', 'status', 'updated'])
   const again = await app.live(`POST /v1/callbacks/${id}/complete`)
   assert.equal(refusal(again), [409, null, 'callback_closed'])
   assert.is((await app.live('POST /v1/callbacks/cb_none/complete')).status, 404)

@@ -130,8 +130,9 @@ test('publishing makes the next version, with an event in the same transaction',
     mine.map(event => event.object.published_version),
     [1, 2],
   )
-  assert.equal(mine[0].previous_attributes, { status: 'draft', published_version: null, latest_version: 0 })
-  assert.equal(mine[1].previous_attributes, { published_version: 1, latest_version: 1 }, 'what has changed, no more')
+  const [once, again] = mine.map(({ previous_attributes: { updated: _, ...was } }) => was)
+  assert.equal(once, { status: 'draft', published_version: null, latest_version: 0 })
+  assert.equal(again, { published_version: 1, latest_version: 1 }, 'what has changed, no more')
 })
 
 test('a draft with errors is not published: 409 lists them', async () => {

@@ -36,7 +36,9 @@ test('a change is a version, an old one can be tested and restored; what could n
     versions.map(({ version }: { version: number }) => version),
     [3, 2, 1],
   )
-  assert.is((await world.events('tool.updated')).length, 2)
+  const updated = await world.events('tool.updated')
+  assert.is(updated.length, 2)
+  assert.equal(updated[0].previous_attributes.http, made.http, 'the event tells what the tool was before')
 
   const http = { url: URL }
   for (const [param, body] of [
