@@ -179,6 +179,7 @@ export async function callContact(
   )
   if (program !== null) await insertProgram(trx, tenant, { callId, legId }, program, at)
   const number = contact.attempts + 1
+  const started_at = new Date(startMs).toISOString()
   await forTenant(trx, tenant).insert('campaign_attempts', {
     id: newId('campaign_attempt'),
     campaign_id: campaign.id,
@@ -188,13 +189,13 @@ export async function callContact(
     number,
     call_id: callId,
     user_id: userId,
-    started_at: new Date(startMs).toISOString(),
+    started_at,
   })
   await moveContact(trx, tenant, contact, {
     status: 'calling',
     attempts: number,
     call_id: callId,
-    last_attempt_at: at,
+    last_attempt_at: started_at,
     next_attempt_at: null,
     ...UNCLAIMED,
     updated: at,

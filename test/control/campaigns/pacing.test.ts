@@ -65,6 +65,9 @@ test('the calls that a campaign writes down together are dialled one after the o
   assert.equal(told[0]?.pace, { id, callsPerSecond: 5 })
   const began = (await attempts()).map(({ started_at }) => Date.parse(started_at) - begunMs).toSorted((a, b) => a - b)
   assert.equal(began, at)
+  const contacts = await world.store.db.selectFrom('campaign_contacts').select('last_attempt_at').execute()
+  const last = contacts.map(row => Date.parse(row.last_attempt_at ?? '') - begunMs).toSorted((a, b) => a - b)
+  assert.equal(last, at, 'a contact has its last attempt when its call goes out')
   await campaigns.close()
 })
 
