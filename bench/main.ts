@@ -26,6 +26,7 @@ import { describeKills, runKills } from './kills/run.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
 import { startOnOneCore, startProduct } from './product-subject.ts'
+import { runRaces } from './races/run.ts'
 import { recordRun } from './results.ts'
 import { runBench } from './run.ts'
 import { benchSoak } from './soak/run.ts'
@@ -172,6 +173,16 @@ async function benchKills(options: BenchOptions): Promise<object> {
   return report
 }
 
+/** `--races`: what contradicting requests, phones and kills at one moment leave; the exit code tells whether all was right. */
+async function benchRaces({ races: rounds, seed, only }: BenchOptions): Promise<object> {
+  const problems = await runRaces({ rounds, seed, only, say })
+  console.log(
+    `${rounds} rounds from seed ${seed}: ${problems.length === 0 ? 'nothing wrong' : `${problems.length} lines of problems`}`,
+  )
+  if (problems.length > 0) process.exitCode = 1
+  return problems
+}
+
 /** `--imports`: large files, and kills while they are read; the exit code tells whether every row arrived. */
 async function benchFiles(options: BenchOptions): Promise<object> {
   const report = await benchImports(options.imports, say)
@@ -195,6 +206,7 @@ function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<obje
   if (options.imports > 0) return benchFiles
   if (options.campaign > 0) return benchDialler
   if (kills > 0) return benchKills
+  if (options.races > 0) return benchRaces
   if (hearing > 0) return benchEar
   if (tones > 0) return benchTalkOff
   if (turns > 0) return benchTalk

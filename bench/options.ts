@@ -10,16 +10,17 @@ const SOCKETS: readonly SocketChoice[] = ['auto', 'native', 'node']
 /** Options that choose another bench. */
 const BENCHES = [
   ...(['capacity', 'buffers', 'soak', 'calls', 'flood', 'fuzz', 'api', 'busy', 'turns', 'hearing', 'answers'] as const),
-  ...(['copilot', 'amd', 'tones', 'kills', 'imports', 'campaign'] as const),
+  ...(['copilot', 'amd', 'tones', 'kills', 'races', 'imports', 'campaign'] as const),
 ]
 
 /** Options that only these benches heed. */
 const OF_BENCHES: Record<string, readonly (typeof BENCHES)[number][]> = {
   rates: ['calls'],
   sets: ['hearing'],
-  only: ['hearing', 'api', 'capacity', 'copilot', 'amd', 'buffers', 'campaign'],
+  only: ['hearing', 'api', 'capacity', 'copilot', 'amd', 'buffers', 'campaign', 'races'],
   virtual: ['copilot'],
   rate: ['campaign'],
+  seed: ['races'],
 }
 
 export const HELP = `npm run bench -- [options]
@@ -48,6 +49,7 @@ export const HELP = `npm run bench -- [options]
   --amd                 instead: labelled greetings of people and machines through the engine: who is told from whom, and how soon
   --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
   --kills N             instead: kills control with -9 N times under load and looks at what is left
+  --races N             instead: N rounds of contradicting requests, phones and kills at one moment; --only 'queue|room': some scenes; --seed 1000: of the first
   --imports ROWS        instead: files of so many rows, a million at most, into the product, which is killed on the way
   --campaign N          instead: a campaign of N contacts over SIP to people, machines and nobody, while control is killed; --only 'flow|agents|rush|loose|narrow'
   --rate 20             of --campaign: its calls a second
@@ -99,6 +101,10 @@ export interface BenchOptions {
   only: RegExp
   /** Number of kills; 0: another bench. */
   kills: number
+  /** Number of rounds; 0: another bench. */
+  races: number
+  /** Of the first round. */
+  seed: number
   /** Rows of a file; 0: another bench. */
   imports: number
   /** Number of contacts; 0: another bench. */
@@ -143,6 +149,8 @@ export function readOptions(args: string[]): BenchOptions | null {
       sets: { type: 'string', default: SETS.join(',') },
       only: { type: 'string', default: '' },
       kills: { type: 'string' },
+      races: { type: 'string' },
+      seed: { type: 'string', default: '0' },
       imports: { type: 'string' },
       campaign: { type: 'string' },
       rate: { type: 'string', default: '20' },
@@ -186,6 +194,8 @@ export function readOptions(args: string[]): BenchOptions | null {
     sets: values.sets.split(',').map(set => oneOf('sets', set, SETS)),
     only: pattern('only', values.only),
     kills: amount('kills', values.kills, 100_000),
+    races: amount('races', values.races, 100_000),
+    seed: whole('seed', values.seed, 0, 1_000_000_000),
     imports: amount('imports', values.imports, 1_000_000),
     campaign: amount('campaign', values.campaign, 100_000),
     rate: whole('rate', values.rate, 1, 50),
