@@ -7,7 +7,7 @@ const HIDDEN = ['authorization', 'secret', 'pin', 'moderator_pin', 'password', '
 export async function makeLog(level: LogLevel, name: string, output: DestinationStream | null = null): Promise<Logger> {
   const paths = HIDDEN.flatMap(word => [word, `*.${word}`, `*.*.${word}`])
   const stream = process.stderr.isTTY
-    ? (await import('pino-pretty')).default({ destination: 2, sync: true, ignore: 'pid,hostname', singleLine: true })
+    ? (await import('pino-pretty')).default({ destination: 2, ignore: 'pid,hostname', singleLine: true })
     : pino.destination({ fd: 2, sync: true })
   return pino({ level, name, redact: { paths, censor: '(hidden)' } }, output ?? stream)
 }

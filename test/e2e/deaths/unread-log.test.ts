@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { Product } from '../../../bench/product.ts'
 import { noise } from '../../fuzz/health.ts'
-import { suite } from '../../harness.ts'
+import { missingPrograms, suite } from '../../harness.ts'
 import { curtain, newRoom, seat } from '../scene.ts'
 import { killAndWait } from '../witness.ts'
 
 const test = suite('e2e/deaths/unread-log')
 const SLOW = { timeoutMs: 60_000 }
+const [CTRL_S, CTRL_Q] = ['\u0013', '\u0011']
 
 test.after(() => curtain(undefined))
 
@@ -49,6 +50,26 @@ test(
     rmSync(folder, { recursive: true })
   },
   SLOW,
+)
+
+test(
+  'a terminal whose output is held up (Ctrl-S) holds up no call',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tandem-terminal-'))
+    const keys = join(folder, 'keys')
+    execFileSync('mkfifo', [keys])
+    const keyboard = openSync(keys, constants.O_RDWR | constants.O_NONBLOCK)
+    const product = await startedBy('exec script -qefc "$*" /dev/null <"$KEYS"', { KEYS: keys })
+    const room = await newRoom(product)
+    writeSync(keyboard, CTRL_S)
+    for (let i = 0; i < 20; i++) await (await seat(product, room, `caller${i}`, { voice: noise(1) })).call.hangup()
+    writeSync(keyboard, CTRL_Q)
+    await product.until('what was said meanwhile', async () => product.output.includes('call ended') || null)
+    assert.is(await product.stop(), 0)
+    closeSync(keyboard)
+    rmSync(folder, { recursive: true })
+  },
+  { ...SLOW, missing: missingPrograms('script') },
 )
 
 test(
