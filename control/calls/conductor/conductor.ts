@@ -75,23 +75,23 @@ export class Conductor {
     const { id } = leg
     const waiting = this.#waiting.get(id)
     if (waiting !== undefined) return waiting
-    let [hasBegun, hasWaited] = [false, false]
+    let hasBegun = false
     const turn = this.inTurn(leg, media, async () => {
       hasBegun = true
       this.#waiting.delete(id)
-      await this.#send(hasWaited ? await findLeg(this.#deps.store.db, id) : leg, media)
+      await this.#send(id, media)
     })
-    hasWaited = !hasBegun
-    if (hasWaited) this.#waiting.set(id, turn)
+    if (!hasBegun) this.#waiting.set(id, turn)
     return turn
   }
 
   /** Sends the commands of a leg's current step. */
-  async #send(leg: ParticipantRow | undefined, media: MediaPort): Promise<void> {
+  async #send(legId: string, media: MediaPort): Promise<void> {
+    const leg = await findLeg(this.#deps.store.db, legId)
     const sender = leg === undefined ? undefined : this.#senders.get(leg.step)
     if (leg === undefined || sender === undefined || !isDue(leg)) return
     const sent = (await release(leg, media)) ?? (await this.#answerFirst(leg, media)) ?? (await sender(leg, media))
-    if (STEPS[leg.step].until === 'left' || (sent !== null && isSentUntilHeard(leg))) this.#again.add(leg.id)
+    if (STEPS[leg.step].until === 'left' || (sent !== null && isSentUntilHeard(leg))) this.#again.add(legId)
     if (sent === null) return this.#heard(leg)
     // A command without a timely answer is undecided: the next snapshot tells.
     if (!isUndecided(sent)) void this.#warn(leg, sent, media).catch(() => {})

@@ -29,9 +29,10 @@ export class Serializable {
       this.#unread.push(asked)
       return { command: 'INSERT', rowCount: text.split('), (').length, rows: [] as unknown[] } as A
     }
+    if (!isRead) return (await this.#read(ask)) as A
     const key = `${text} ${JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? `${value}` : value))}`
     const answer = (known.get(key) ?? (await this.#read(ask))) as A
-    if (!isRead || answer.rows.length > MAX_ROWS) return answer
+    if (answer.rows.length > MAX_ROWS) return answer
     known.set(key, answer)
     // Whoever reads rows may change them.
     return { ...answer, rows: answer.rows.map(row => ({ ...(row as object) })) }
