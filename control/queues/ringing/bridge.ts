@@ -43,7 +43,8 @@ export async function bridge(
   return null
 }
 
-const NOT_YET: Failure = { failure: 'conflict', message: 'the caller is being answered' }
+/** It is tried again, and nothing is wrong. */
+const NOT_YET: Failure = { failure: 'unavailable', message: 'the caller is being answered' }
 
 const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
   (await mainLeg(db, tenant, callId))?.unanswered != null
