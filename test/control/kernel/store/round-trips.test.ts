@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import pg from 'pg'
 import * as assert from 'uvu/assert'
 import { connectionsTo } from '../../../../control/kernel/store/postgres.ts'
@@ -59,6 +60,14 @@ if (testEngine === 'postgres') {
       for (let i = 0; i < 5; i++) assert.is(await readValue(trx, 'one'), undefined)
     })
     assert.is(sent.filter(text => text.startsWith('select')).length, 4)
+    // Whatever names its table without quotes is asked each time.
+    const count = async (trx: Trx): Promise<number> => (await sql`select name from settings`.execute(trx)).rows.length
+    const counts = await store.transaction(async trx => {
+      const before = await count(trx)
+      await insert(trx, 'five')
+      return [before, await count(trx)]
+    })
+    assert.equal(counts, [1, 2])
     // Another transaction sees what was written since.
     await store.transaction(trx => update(trx, 'two', '3'))
     assert.equal(await store.transaction(trx => readValue(trx, 'two')), { value: '3' })
