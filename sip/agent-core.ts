@@ -151,8 +151,8 @@ export interface Session {
   /** The BYE that waits for the ACK of our 2xx (RFC 3261 §15). */
   pendingBye: HeaderFields | null
   ownReinvite: OwnReinvite | null
-  /** INFOs to be sent, null: an OPTIONS; the first one is pending. */
-  readonly infos: (Body | null)[]
+  /** INFOs to be sent one by one, null: an OPTIONS; the first one is pending. */
+  readonly inOrder: (Body | null)[]
   peerReinvite: ServerTransaction | null
   /** The limit of the far end's requests inside the call. */
   readonly crowd: Crowd
@@ -437,7 +437,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     acknowledgeEarly: null,
     pendingBye: null,
     ownReinvite: null,
-    infos: [],
+    inOrder: [],
     peerReinvite: null,
     crowd: { size: 0 },
     earlyUpdate: null,

@@ -3,7 +3,7 @@ import type { Body, HeaderFields } from './agent-types.ts'
 import { endOnFailure } from './ending.ts'
 import { sendInDialog } from './in-dialog-request.ts'
 
-/** INFOs of one call that may wait for the previous answer; further ones are dropped and counted. */
+/** INFOs and OPTIONS of one call that may wait for the previous answer; further ones are dropped and counted. */
 const MAX_WAITING = 64
 /** Of a dialog that is over, and what proxies answer for a far end that they do not reach (RFC 5057). Any other answer is its own. */
 const GONE: ReadonlySet<number> = new Set([408, 480, 481, 502, 503, 504])
@@ -18,26 +18,26 @@ export function sendInfo(core: AgentCore, session: Session, body: Body, now: num
 
 /** Sends an OPTIONS (RFC 3261 §11) in the same way, whose answer shows that the far end is there. No answer ends the call: its audio may show it, too. */
 export function sendOptions(core: AgentCore, session: Session, now: number): void {
-  if (!session.infos.includes(null)) enqueue(core, session, null, now)
+  if (!session.inOrder.includes(null)) enqueue(core, session, null, now)
 }
 
 function enqueue(core: AgentCore, session: Session, body: Body | null, now: number): void {
   if (session.phase !== 'confirmed' || session.dialog === null) return
-  if (session.infos.length > MAX_WAITING) {
+  if (session.inOrder.length > MAX_WAITING) {
     core.counters.dropped++
     return
   }
-  session.infos.push(body)
-  if (session.infos.length === 1) sendFirst(core, session, now)
+  session.inOrder.push(body)
+  if (session.inOrder.length === 1) sendFirst(core, session, now)
 }
 
 function sendFirst(core: AgentCore, session: Session, now: number): void {
-  const body = session.infos[0]
+  const body = session.inOrder[0]
   if (body === undefined || session.phase !== 'confirmed' || session.dialog === null) return
   const done = (status: number, at: number): void => {
     if (body !== null) endOnFailure(core, session, status, at)
     else if (!GONE.has(status)) core.emit({ kind: 'present', sessionId: session.id })
-    session.infos.shift()
+    session.inOrder.shift()
     sendFirst(core, session, at)
   }
   const user = {

@@ -155,11 +155,11 @@ export async function releaseJob(
   return numUpdatedRows === 1n
 }
 
-/** Makes retries due that wait for longer than `waitMs` says: the clock was set back since they were planned. Looks at up to `limit`. */
+/** Makes retries due that wait for longer than `waitMs` says: the clock was set back since they were planned. Looks at the `limit` last ones. */
 export async function hastenRetries(db: Db, now: Date, limit: number, waitMs: (job: JobRow) => number): Promise<void> {
   const due_at = now.toISOString()
   const retries = db.selectFrom('jobs').selectAll().where('due_at', '>', due_at).where('attempts', '>', 0)
-  const rows = await retries.where('lease', 'is', null).limit(limit).execute()
+  const rows = await retries.where('lease', 'is', null).orderBy('due_at', 'desc').limit(limit).execute()
   const ids = rows.filter(job => Date.parse(job.due_at ?? '') - now.getTime() > waitMs(job)).map(({ id }) => id)
   const waiting = db.updateTable('jobs').where('id', 'in', ids).where('lease', 'is', null).where('attempts', '>', 0)
   if (ids.length > 0) await waiting.set({ due_at }).execute()

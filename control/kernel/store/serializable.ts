@@ -6,6 +6,8 @@ const PLAIN = /^select (?!.*(?:\w\(|"insight_|\b(?:from|join)\s+[^"\s]))/s
 const MAX_ROWS = 4
 /** Their answers are known, unless they fail. */
 const UNREAD = /^(start transaction isolation level serializable|insert into "\w+" \([^)]*\) values [^a-z]*)$/
+/** So many inserts at most are on their way, unanswered. */
+const MAX_UNREAD = 64
 const WRITES = /^(?:insert into|update) ("\w+")/
 
 /**
@@ -23,7 +25,7 @@ export class Serializable {
     if (known === null) return ask()
     const isRead = PLAIN.test(text)
     if (!isRead) this.#known = left(known, text)
-    if (UNREAD.test(text)) {
+    if (this.#unread.length < MAX_UNREAD && UNREAD.test(text)) {
       const asked = ask()
       asked.catch(() => {})
       this.#unread.push(asked)

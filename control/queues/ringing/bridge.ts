@@ -43,7 +43,6 @@ export async function bridge(
   return null
 }
 
-/** It is tried again, and nothing is wrong. */
 const NOT_YET: Failure = { failure: 'unavailable', message: 'the caller is being answered' }
 
 const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>

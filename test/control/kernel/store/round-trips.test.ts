@@ -13,6 +13,7 @@ const names = [
   'a transaction waits neither for its beginning nor for an insert',
   'an insert that fails fails its transaction, whatever follows',
   'who changes rows that a transaction has read changes nothing of what is read again',
+  'no more than 64 inserts of a transaction are unanswered',
 ] as const
 
 const row = (name: string, value = '1') => ({ name, value })
@@ -21,11 +22,16 @@ const row = (name: string, value = '1') => ({ name, value })
 async function makeStore() {
   const database = await makeDatabase()
   const sent: string[] = []
+  const open = { now: 0, most: 0 }
   class Client extends pg.Client {
     override query(...given: [never]): never {
       const [query] = given as unknown as [string | { text: string }]
       sent.push(typeof query === 'string' ? query : query.text)
-      return super.query(...given) as never
+      open.most = Math.max(open.most, ++open.now)
+      const answer = super.query(...given) as Promise<unknown>
+      const over = () => void open.now--
+      answer.then(over, over)
+      return answer as never
     }
   }
   const store = await openStore(connectionsTo(database.target, { Client: Client as never, max: 1 }))
@@ -34,7 +40,7 @@ async function makeStore() {
     await database.remove()
   }
   sent.length = 0
-  return { store, sent, close }
+  return { store, sent, open, close }
 }
 
 const readValue = (trx: Trx, name: string) =>
@@ -87,6 +93,16 @@ if (testEngine === 'postgres') {
     assert.is(before, 1)
     assert.is(after, 5)
     assert.is((await store.db.selectFrom('settings').select('name').execute()).length, 4)
+    await close()
+  })
+
+  test(names[4], async () => {
+    const { store, open, close } = await makeStore()
+    await store.transaction(async trx => {
+      for (let i = 0; i < 300; i++) await insert(trx, `${i}`)
+    })
+    assert.ok(open.most > 8 && open.most <= 65, `${open.most}`)
+    assert.is((await store.db.selectFrom('settings').select('name').execute()).length, 300)
     await close()
   })
 
