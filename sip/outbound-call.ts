@@ -28,7 +28,7 @@ import { noteAllow, runSessionTimer } from './own-reinvite.ts'
 import { agreedSessionTimer, askSessionTimer, minSe } from './session-timer.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
-/** Maximum number of early dialogs of one INVITE that are distinguished. */
+/** Maximum number of dialogs of one INVITE that are distinguished. */
 const MAX_FORKS = 20
 
 /** Starts a call (RFC 3261 §13.2). If it cannot be sent at all, it is `rejected` at once. */
@@ -227,6 +227,8 @@ function onSuccess(
     if (known.ack !== null) repeatAck(core, known.ack)
     return
   }
+  // An ACK and a BYE for each would let one far end send what it likes, to the host of its Contact, through us.
+  if (legs.size >= MAX_FORKS) return
   const leg: Leg = { ack: null }
   legs.set(response.to.tag, leg)
   const early = dialogs.get(response.to.tag ?? '')

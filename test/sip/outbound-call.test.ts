@@ -177,6 +177,14 @@ test('a second fork that answers is acknowledged and hung up, the first keeps th
   assert.match(alice.sentLike('BYE')[1]!.text, /^BYE sip:one@10\.0\.0\.1 [\s\S]*;tag=one/)
 })
 
+test('a far end that answers under ever new tags makes us send no more than twenty forks get', () => {
+  const { alice } = dial()
+  for (let fork = 0; fork < 500; fork++) answer(alice, 200, `fork${fork}`, ['Contact: <sip:x@203.0.113.9>'], 'answer')
+  assert.is(alice.sentLike('ACK').length, 20)
+  assert.is(alice.sentLike('BYE').length, 19, 'all but the first')
+  alice.event('answered')
+})
+
 test('hanging up before the late answer was given acknowledges first', () => {
   const alice = new Party(new Pipe(), '192.0.2.1')
   const { sessionId, actions } = alice.agent.invite({ to: CALL.to, from: CALL.from }, 0)
