@@ -55,9 +55,9 @@ export function docsPage(document: OpenApiDocument, baseUrl: string): string {
 ${prose(document.info.description ?? '')}
 <p>Base address <code>${escapeHtml(baseUrl)}/v1</code>. Send <code>Authorization: Bearer &lt;key&gt;</code>.
 Machine-readable: <a href="/openapi.json">openapi.json</a>. Failures: <a href="/docs/errors">errors</a>. Versions and what changed: <a href="/changelog">changelog</a>.</p>
-<nav><ul><li class="group">Guides</li>${GUIDES.map(({ path, title }) => `<li><a href="${path}">${escapeHtml(title)}</a></li>`).join('')}</ul></nav>
+<nav aria-label="Guides"><ul><li class="group">Guides</li>${GUIDES.map(({ path, title }) => `<li><a href="${path}">${escapeHtml(title)}</a></li>`).join('')}</ul></nav>
 ${KEY_FIELD}
-<nav><ul>${menu.join('\n')}</ul></nav>
+<nav aria-label="Operations"><ul>${menu.join('\n')}</ul></nav>
 ${grouped.map(group => `<h2>${escapeHtml(group.tag)}</h2>${group.entries.map(entry => section(entry, baseUrl)).join('\n')}`).join('\n')}
 <script src="/docs/try.js" type="module"></script>`,
   )

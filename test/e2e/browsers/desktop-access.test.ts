@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { keep } from '../scene.ts'
 import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { beginCall, type Desk, type Language, openDesk, ring, showFloor, showPreview, tell } from './desktop-scenes.ts'
-import { pageTests } from './pages.ts'
+import { faultsOf, pageTests } from './pages.ts'
 
 const test = sharedSuite('e2e/browsers/desktop-access')
 const missing = missingBrowser()
 const pageTest = pageTests(test)
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
 const CONTRAST = ['color-contrast']
 
@@ -44,20 +41,6 @@ async function onFloor(): Promise<Page> {
   showFloor(floor.line, { label: 'Wants to cancel', message: 'Call the customer back' })
   await floor.page.waitForSelector('#floor-calls tr')
   return floor.page
-}
-
-/** Violations of WCAG 2.2 AA and of good practice, including contrast of the rendered colours. */
-async function faultsOf(page: Page, rules?: string[]): Promise<string[]> {
-  await page.evaluate(`window.axe === undefined && (() => { ${AXE} })()`)
-  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
-  const { violations } = (await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`)) as {
-    violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[]
-  }
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(
-      ({ target, failureSummary = '' }) => `${id} ${target.join(' ')}: ${failureSummary.replaceAll(/\s+/g, ' ')}`,
-    ),
-  )
 }
 
 /** Controls that are outside of the screen, or covered by something else. */

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
@@ -5,6 +7,8 @@ import type { RestClient } from '../../../bench/rest-client.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import type { Suite } from '../../harness.ts'
 import { type Chromium, missingBrowser } from './chromium.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
 /** Speech is louder than this, and a muted microphone is not. */
 export const SPOKEN_DBOV = -45
@@ -44,6 +48,20 @@ export async function has(page: Page, selector: string, value: string): Promise<
     if (performance.now() - from > FIELD_MS) throw new Error(`${selector} has '${found}', not '${value}'`)
     await new Promise(later => setTimeout(later, 50))
   }
+}
+
+/** Violations of WCAG 2.2 AA and of good practice, including contrast of the rendered colours. */
+export async function faultsOf(page: Page, rules?: string[]): Promise<string[]> {
+  await page.evaluate(`window.axe === undefined && (() => { ${AXE} })()`)
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
+  const { violations } = (await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`)) as {
+    violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[]
+  }
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(
+      ({ target, failureSummary = '' }) => `${id} ${target.join(' ')}: ${failureSummary.replaceAll(/\s+/g, ' ')}`,
+    ),
+  )
 }
 
 interface Member {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { keep } from '../scene.ts'
 import { product, sharedSuite } from '../shared-suite.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { pageTests } from './pages.ts'
+import { faultsOf, pageTests } from './pages.ts'
 
 const test = sharedSuite('e2e/browsers/playground')
 const missing = missingBrowser()
@@ -62,6 +62,24 @@ pageTest('the playground refuses live keys, before and behind the wire', async (
   const answer = await fetch(`${product.baseUrl}/v1/teams`, { headers })
   assert.is(answer.status, 403)
   assert.is(((await answer.json()) as { error: { code: string } }).error.code, 'test_key_required')
+})
+
+pageTest('no rule of accessibility is broken in the documentation, light and dark, wide and narrow', async () => {
+  const docs = `${product.baseUrl}/docs`
+  const { page } = await chromium.open(docs)
+  for (const url of [docs, `${docs}/errors`, `${docs}/guides/cli.md`, `${docs}/guides/streams.md`]) {
+    await page.goto(url)
+    // The sections of operations are alike, and all of them take a minute.
+    await page.evaluate(`for (const one of [...document.querySelectorAll('section')].slice(5)) one.remove()`)
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 360],
+    ] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      assert.equal(await faultsOf(page), [], `${url}, ${colorScheme}, ${width} px`)
+    }
+  }
 })
 
 test.run()
