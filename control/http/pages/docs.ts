@@ -30,16 +30,13 @@ export interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>
 }
 
-interface Entry {
-  method: string
-  path: string
-  operation: Operation
-}
-
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-/** The API documentation, generated from the published OpenAPI document. `baseUrl` is without a trailing slash. */
-export function docsPage(document: OpenApiDocument, baseUrl: string): string {
+/** Stands for the address by which a client knows us, without a trailing slash. */
+const BASE = 'https://base.invalid'
+
+/** The API documentation, generated from the published OpenAPI document: its pieces, between which that address belongs. */
+export function docsPage(document: OpenApiDocument): string[] {
   const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
     METHODS.flatMap(method => (operations[method] ? [{ method, path, operation: operations[method] }] : [])),
   )
@@ -53,17 +50,17 @@ export function docsPage(document: OpenApiDocument, baseUrl: string): string {
     `${document.info.title} API`,
     `<h1>${escapeHtml(document.info.title)} API</h1>
 ${prose(document.info.description ?? '')}
-<p>Base address <code>${escapeHtml(baseUrl)}/v1</code>. Send <code>Authorization: Bearer &lt;key&gt;</code>.
+<p>Base address <code>${BASE}/v1</code>. Send <code>Authorization: Bearer &lt;key&gt;</code>.
 Machine-readable: <a href="/openapi.json">openapi.json</a>. Failures: <a href="/docs/errors">errors</a>. Versions and what changed: <a href="/changelog">changelog</a>.</p>
 <nav aria-label="Guides"><ul><li class="group">Guides</li>${GUIDES.map(({ path, title }) => `<li><a href="${path}">${escapeHtml(title)}</a></li>`).join('')}</ul></nav>
 ${KEY_FIELD}
 <nav aria-label="Operations"><ul>${menu.join('\n')}</ul></nav>
-${grouped.map(group => `<h2>${escapeHtml(group.tag)}</h2>${group.entries.map(entry => section(entry, baseUrl)).join('\n')}`).join('\n')}
+${grouped.map(group => `<h2>${escapeHtml(group.tag)}</h2>${group.entries.map(section).join('\n')}`).join('\n')}
 <script src="/docs/try.js" type="module"></script>`,
-  )
+  ).split(BASE)
 }
 
-function section({ method, path, operation }: Entry, baseUrl: string): string {
+function section({ method, path, operation }: { method: string; path: string; operation: Operation }): string {
   const body = firstSchema(operation.requestBody?.content)
   const [status, answer] = Object.entries(operation.responses).find(([code]) => code.startsWith('2')) ?? ['200', {}]
   const reply = firstSchema(answer.content)
@@ -76,7 +73,7 @@ function section({ method, path, operation }: Entry, baseUrl: string): string {
 ${prose(operation.description ?? '')}
 ${parameterTable(operation.parameters ?? [])}
 ${bodyTable === '' ? '' : `<h4>Body</h4>${bodyTable}`}
-<pre>${escapeHtml(curl(method, path, baseUrl, bodyTable === '' ? null : body))}</pre>
+<pre>${escapeHtml(curl(method, path, bodyTable === '' ? null : body))}</pre>
 ${replyTable === '' || reply === null ? '' : `<details><summary>Answer ${status}</summary>${replyTable}<pre>${escapeHtml(pretty(exampleOf(reply, 'all')))}</pre></details>`}
 ${tryForm({ id: operation.operationId, method, path }, operation.parameters ?? [], bodyTable === '' || body === null ? null : pretty(exampleOf(body, 'required')))}
 <p>Errors: ${fails.map(code => `<a href="/docs/errors#status-${code}">${code}</a>`).join(', ')}</p>
@@ -95,11 +92,11 @@ function parameterTable(parameters: Parameter[]): string {
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
 
 /** The request as a curl command; `takes` is the body schema, null: none. */
-function curl(method: string, path: string, baseUrl: string, takes: Schema | null): string {
+function curl(method: string, path: string, takes: Schema | null): string {
   const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `
   const json = takes === null ? '' : pretty(exampleOf(takes, 'required')).replaceAll("'", "'\\''")
   const body = takes === null ? '' : ` \\\n  -H 'Content-Type: application/json' -d '${json}'`
-  return `curl ${verb}${baseUrl}${path} \\\n  -H "Authorization: Bearer $TANDEM_KEY"${body}`
+  return `curl ${verb}${BASE}${path} \\\n  -H "Authorization: Bearer $TANDEM_KEY"${body}`
 }
 
 const firstSchema = (content: Record<string, { schema: Schema }> | undefined): Schema | null =>
