@@ -112,12 +112,15 @@ class SocketWire implements Wire {
   #lane: StreamLane | null = null
   /** `buffered` has said that something is; `drained` is owed. */
   #stalled = false
+  /** The last ping that came while what is sent waits. */
+  #unanswered: Uint8Array | null = null
 
   constructor(url: string, options: DialOptions, events: WireEvents, calls: Connections | null) {
     const ws = new WebSocket(url, options)
     let problem: string | undefined
     this.#ws = ws
     this.#sent = error => {
+      if (!error) this.#answerLate()
       if (error || !this.#stalled) return
       this.#stalled = false
       events.drained(this)
@@ -146,7 +149,7 @@ class SocketWire implements Wire {
         if (ping === this.#pings) this.#lane!.isAwaiting = false
         events.pong(this, ping)
       },
-      ping: payload => this.#write(PONG, payload),
+      ping: payload => this.#answer(payload),
       ignored: () => events.received(this, null),
       taken: bytes => {
         try {
@@ -160,6 +163,19 @@ class SocketWire implements Wire {
         }
       },
     })
+  }
+
+  /** One that pings and reads nothing gets one pong, for its last ping (RFC 6455 §5.5.3): others would wait here without end. */
+  #answer(ping: Uint8Array): void {
+    if ((this.#socket?.writableLength ?? 0) === 0) this.#write(PONG, ping)
+    else this.#unanswered = Buffer.from(ping)
+  }
+
+  #answerLate(): void {
+    const ping = this.#unanswered
+    if (ping === null || this.#socket?.writableLength !== 0) return
+    this.#unanswered = null
+    this.#write(PONG, ping)
   }
 
   send(text: Buffer): void {
