@@ -30,6 +30,8 @@ import type { ClientTransaction, ClientUser } from './transaction/transactions.t
 
 /** Maximum number of dialogs of one INVITE that are distinguished. */
 const MAX_FORKS = 20
+/** How often one INVITE is sent at most, changed as the far end and the proxies on the way want it. */
+const MAX_ATTEMPTS = 10
 
 /** Starts a call (RFC 3261 §13.2). If it cannot be sent at all, it is `rejected` at once. */
 export function startCall(core: AgentCore, request: InviteRequest, now: number): Session {
@@ -319,6 +321,7 @@ function contactsOf({ headers }: SipResponse): string[] {
 
 /** Sends a new INVITE after a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3). */
 function retry({ core, session, call, invite }: Attempt, response: SipResponse, now: number): boolean {
+  if (invite.cseq >= MAX_ATTEMPTS) return false
   const wanted = minSe(response.headers)
   if (response.status === 422 && wanted > session.minSeS) {
     session.minSeS = wanted

@@ -218,6 +218,13 @@ test('a call that is answered as it is given up is hung up for the reason of its
   assert.match(alice.sentLike('BYE')[0]!.text, '\r\nReason: Q.850;cause=19\r\n')
 })
 
+test('a far end that always wants a longer interval is called ten times, not without end', () => {
+  const { alice } = dial()
+  for (let seconds = 100; seconds < 300; seconds++) answer(alice, 422, 'b', [`Min-SE: ${seconds}`])
+  assert.is(alice.sentLike('INVITE').length, 10)
+  assert.is(alice.event('rejected').status, 422)
+})
+
 test('422 is answered with the interval that it wants', () => {
   const { alice } = dial({}, { sessionExpiresS: 90 })
   answer(alice, 422, 'b', ['Min-SE: 300'])
