@@ -25,6 +25,8 @@ interface ImportJobDeps {
 }
 
 const BATCH_ROWS = 200
+/** The same for cells, of which a row may have thousands. */
+const BATCH_CELLS = 10_000
 /** Interval between progress events [ms]. */
 const PROGRESS_MS = 5000
 /** Each death of the process uses up one attempt. */
@@ -53,11 +55,8 @@ async function run(deps: ImportJobDeps, tenant: Tenant, id: string, attempt: Job
   const batches = new Batches(target, begun)
   let row = begun
   try {
-    for await (const records of inBatches(
-      readRecords(readPieces(store.db, id, 'source'), readingOf(row)),
-      row,
-      batchRows,
-    )) {
+    const all = readRecords(readPieces(store.db, id, 'source'), readingOf(row))
+    for await (const records of inBatches(all, row, batchRows)) {
       attempt.signal.throwIfAborted()
       row = await writeBatch(deps, tenant, row, batches.judge(records))
       // Calls take precedence over imports.
@@ -100,7 +99,7 @@ const begin = ({ store, now }: ImportJobDeps, tenant: Tenant, id: string): Promi
 /** The remaining records, in batches. An unreadable place is reported after the records before it. */
 async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: ImportRow, size: number) {
   let batch: FileRecord[] = []
-  let read = 0
+  let [read, cells] = [0, 0]
   let unreadable: Unreadable | null = null
   try {
     for await (const record of records) {
@@ -108,13 +107,16 @@ async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: Im
       if (read > MAX_ROWS) {
         throw new Unreadable('too_many_rows', `The file has more than ${MAX_ROWS} rows.`, record.line)
       }
+      cells += record.width
+      const isMuch = cells >= BATCH_CELLS
+      if (isMuch) cells = 0
       if (read <= rows_read) {
         // Nothing here yields to the event loop by itself, and a million rows would delay calls for seconds.
-        if (read % size === 0) await setImmediate()
+        if (read % size === 0 || isMuch) await setImmediate()
         continue
       }
       batch.push(record)
-      if (batch.length < size) continue
+      if (batch.length < size && !isMuch) continue
       yield batch
       batch = []
     }
@@ -138,11 +140,8 @@ async function writeBatch(deps: ImportJobDeps, tenant: Tenant, row: ImportRow, b
     if (batch.rows.length === 0) return []
     const refused = row.target_id === null ? null : await target.problemOf?.(trx, tenant, row.target_id)
     if (refused != null) throw new Unreadable('target_refused', refused.message)
-    return target.write(
-      trx,
-      batch.rows.map(({ row }) => row),
-      writing,
-    )
+    const rows = batch.rows.map(({ row: one }) => one)
+    return target.write(trx, rows, writing)
   }
   let tried: boolean[] = []
   if (row.dry_run === 1) {

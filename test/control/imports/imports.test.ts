@@ -302,6 +302,29 @@ test('the report is kept for 30 days; a file of which no import came is gone aft
   assert.equal(await leftAfter(31 * 24), [])
 })
 
+test('rows of thousands of cells are written a few at a time, so that calls have their turn between them', async () => {
+  const numbers = IMPORT_TARGETS.do_not_call_numbers!
+  const sizes: number[] = []
+  const counted: ImportTarget = {
+    ...numbers,
+    write: (trx, rows, ...more) => {
+      sizes.push(rows.length)
+      return numbers.write(trx, rows, ...more)
+    },
+  }
+  const { store, clock } = app
+  const handler = importHandler({ store, now: clock.now, targets: { do_not_call_numbers: counted } })
+  const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'import.run': handler } })
+  const columns = Array.from({ length: 3000 }, (_, i) => `column_${i}`)
+  const rows = Array.from({ length: 40 }, (_, i) => [`05833333${10 + i}`, ...columns.map(() => 'x')].join(','))
+  const text = [['phone', ...columns].join(','), ...rows].join('\n')
+  const file = { content_base64: Buffer.from(text).toString('base64') }
+  const { id } = (await app.live('POST /v1/imports', { ...TARGET, file })).body
+  await jobs.runDue()
+  assert.is((await app.live(`GET /v1/imports/${id}`)).body.rows.written, 40)
+  assert.equal(sizes, Array(10).fill(4))
+})
+
 test('progress is told every five seconds at most, with the rows so far', async () => {
   let seconds = 0
   const { store, clock } = app
