@@ -104,7 +104,8 @@ export function validationProblem(errors: ErrorObject[], part?: string): Problem
 function misspeltIn({ parentSchema, data }: ErrorObject, at: string): Problem | null {
   if (parentSchema?.additionalProperties !== false) return null
   const known = Object.keys((parentSchema.properties as object | undefined) ?? {})
-  for (const name of Object.keys((data ?? {}) as object)) {
+  // A body may have a hundred thousand of them, each to be compared with all that are known.
+  for (const name of Object.keys((data ?? {}) as object).slice(0, 100)) {
     if (known.includes(name)) continue
     const [param, meant] = [join(at, name), didYouMean(name, known)]
     if (meant === null) continue

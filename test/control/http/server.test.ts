@@ -113,6 +113,16 @@ test('who misspells a parameter is told which one was probably meant, in a body,
   assert.not.match(far.body.error.message, 'Did you mean')
 })
 
+test('of a body with thousands of unknown parameters a hundred are compared with the known ones', async () => {
+  const unknown = Array.from({ length: 100 }, (_, i) => [`zzzzzzzz${i}`, 1])
+  const said = async (entries: unknown[][]): Promise<string> => {
+    const body = Object.fromEntries([...entries, ['nmae', 'a']])
+    return (await ask(app, 'POST /v1/things', { key: live, body })).body.error.message
+  }
+  assert.is(await said(unknown.slice(1)), 'Unknown parameter: nmae. Did you mean name?')
+  assert.is(await said(unknown), 'Missing required parameter: name.')
+})
+
 test('a slash at the end of a path is no empty ID: 404 that says what to do', async () => {
   for (const path of ['/v1/things/', '/v1/things//poke']) {
     const { status, body } = await ask(app, `GET ${path}`, { key: live })
