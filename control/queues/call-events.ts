@@ -107,7 +107,8 @@ export async function callEnded(
   const tenant = tenantOf(leg)
   const callId = leg.call_id
   if (!(await isConcern(trx, tenant, callId))) return false
-  await leaveQueue(trx, tenant, callId, { outcome: OURS.has(reason) ? 'failed' : 'abandoned', at })
+  const outcome = reason === 'api_hangup' ? 'hung_up' : OURS.has(reason) ? 'failed' : 'abandoned'
+  await leaveQueue(trx, tenant, callId, { outcome, at })
   await transferLost(trx, tenant, callId, at)
   // A CANCEL with `Reason: SIP;cause=200` (RFC 3326) means that the call also rang elsewhere and was answered there.
   const isTaken = leg.unanswered !== null && cause?.sip === 200

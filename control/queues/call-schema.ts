@@ -16,7 +16,7 @@ export const queueCallSchema = Type.Object({
   outcome: nullable(
     Type.String({
       description:
-        'Null while it waits; answered, abandoned, disabled, no_agents, max_wait, voicemail, callback, transferred, failed (by our fault)',
+        'Null while it waits; answered, abandoned, disabled, no_agents, max_wait, voicemail, callback, transferred, hung_up (by the API), failed (by our fault)',
     }),
   ),
 })

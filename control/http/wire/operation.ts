@@ -1,4 +1,4 @@
-import type { ErrorObject } from 'ajv'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Admission, type AdmissionParts, type Later } from '../admission.ts'
 import type { Problem } from '../errors.ts'
@@ -8,7 +8,7 @@ import { requestSchemas } from './openapi.ts'
 import { type Query, typeQuery } from './query-string.ts'
 import { loggedPath } from './request-log.ts'
 import { compileSerializer } from './serialization.ts'
-import { compileRequestValidator, type Validator, validationProblem } from './validation.ts'
+import { compileRequestValidator, validationProblem } from './validation.ts'
 
 /** A part of a request, in the order in which they are checked. */
 type Part = 'params' | 'body' | 'query'
@@ -23,7 +23,7 @@ export class Operation {
   readonly path: string
   readonly #parts: AdmissionParts
   #admission: Admission | undefined
-  #validators: [Part, Validator][] | undefined
+  #validators: [Part, ValidateFunction][] | undefined
   #olderVersion: ((date: string) => OlderRoute | undefined) | undefined
   #loggedPath: ((params: unknown) => string) | undefined
   #serialize: ((answer: unknown) => string) | undefined
@@ -67,11 +67,11 @@ export class Operation {
   }
 }
 
-function validatorsOf(route: Route): [Part, Validator][] {
+function validatorsOf(route: Route): [Part, ValidateFunction][] {
   const { params, body, querystring } = requestSchemas(route)
   return [
-    ...(params === undefined ? [] : [['params', compileRequestValidator(params)] as [Part, Validator]]),
-    ...(body === undefined ? [] : [['body', compileRequestValidator(body)] as [Part, Validator]]),
+    ...(params === undefined ? [] : [['params', compileRequestValidator(params)] as [Part, ValidateFunction]]),
+    ...(body === undefined ? [] : [['body', compileRequestValidator(body)] as [Part, ValidateFunction]]),
     ['query', compileRequestValidator(querystring)],
   ]
 }

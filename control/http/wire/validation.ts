@@ -22,8 +22,6 @@ function makeAjv(): Ajv {
 /** Twice the number in the API; beyond it, the least recently used goes. */
 const MAX_COMPILED = 1000
 
-const compilerOfAll = compilerOf(makeAjv(), MAX_COMPILED)
-
 /** Equal schemas share a validator: four of five are duplicates. */
 export function compilerOf(ajv: Ajv, max: number): (schema: object) => ValidateFunction {
   const compiled = remembered(max, text => compileOnce(ajv, JSON.parse(text)))
@@ -39,32 +37,12 @@ function compileOnce(ajv: Ajv, schema: object): ValidateFunction {
   }
 }
 
-/** Validates a part of a request. If it returns false, `errors` says why. */
-export interface Validator {
-  (part: unknown): boolean
-  errors?: ErrorObject[] | null
-}
-
-/**
- * Makes the validator of a schema. It is compiled at the first request that needs it: a control process that was killed
- * must serve again at once, and compiling all of them would take longer than the rest of its start.
- */
-export const compileValidator = (schema: object): Validator => compiledLater(() => compilerOfAll(schema))
+/** Validates a part of a request. If it returns false, its `errors` say why. */
+export const compileValidator = compilerOf(makeAjv(), MAX_COMPILED)
 
 /** The same for requests of the current version: fields with a default are optional. */
-export const compileRequestValidator = (schema: object): Validator =>
-  compiledLater(() => compilerOfAll(defaultsOptional(schema) as object))
-
-function compiledLater(compile: () => Validator): Validator {
-  let compiled: Validator | undefined
-  const validate: Validator = part => {
-    compiled ??= compile()
-    const isValid = compiled(part)
-    validate.errors = compiled.errors ?? null
-    return isValid
-  }
-  return validate
-}
+export const compileRequestValidator = (schema: object): ValidateFunction =>
+  compileValidator(defaultsOptional(schema) as object)
 
 /** Parameters with so much structure that errors inside them have their own code. */
 const CODE_WITHIN: Readonly<Record<string, ErrorCode>> = { graph: 'graph_malformed' }
@@ -77,8 +55,16 @@ export const invalidAt = (param: string, fault: string): Problem =>
     ...(param === '' ? {} : { param }),
   })
 
-/** The problem for Ajv's errors; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
+/** The problem for Ajv's errors; `param` is a path such as `overflow.action` or `member_user_ids[1]`, and in a query `created[gte]`. */
 export function validationProblem(errors: ErrorObject[], part?: string): Problem {
+  const found = problemOf(errors, part)
+  const param = found.param ?? ''
+  if (part !== 'query' || !param.includes('.')) return found
+  const written = `${param.replace('.', '[')}]`
+  return { ...found, param: written, message: found.message.replace(param, written) }
+}
+
+function problemOf(errors: ErrorObject[], part?: string): Problem {
   const error = mostTelling(errors)
   const at = paramPath(error.instancePath)
   const malformed = codeWithin(at)

@@ -86,10 +86,10 @@ test('calls are found by metadata: all pairs that are named', async () => {
   assert.equal(await found('metadata[order]=70'), [])
   for (const [query, param] of [
     ['metadata=7', 'metadata'],
-    ['metadata[a]=1&metadata[a]=2', 'metadata.a'],
+    ['metadata[a]=1&metadata[a]=2', 'metadata[a]'],
     ['metadata[a][b]=1', 'metadata[a][b]'],
-    ['created[since]=2026-11-01', 'created.since'],
-    ['created[gte]=yesterday', 'created.gte'],
+    ['created[since]=2026-11-01', 'created[since]'],
+    ['created[gte]=yesterday', 'created[gte]'],
     ['direction=up', 'direction'],
     ['colour[a]=1', 'colour'],
     ['__proto__[a]=1', '__proto__'],

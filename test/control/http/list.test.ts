@@ -97,7 +97,7 @@ test('events of a range of time: from a moment on, up to one, or between two', a
   assert.equal((await list(`?timestamp[lte]=${two}&object_id=call_1`)).ids, ids.slice(0, 2))
   assert.equal((await list(`?timestamp[lte]=${two}&object_id=call_2`)).ids, [])
   const { status, body } = await ask(app, 'GET /v1/events?timestamp[gte]=yesterday', { key })
-  assert.equal([status, body.error.param], [400, 'timestamp.gte'])
+  assert.equal([status, body.error.param], [400, 'timestamp[gte]'])
 })
 
 test('what is neither a cursor nor an ID answers 400', async () => {

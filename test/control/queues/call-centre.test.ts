@@ -741,6 +741,16 @@ test('what others have ended as of a lost node is hung up at once when it is bac
   await world.close()
 })
 
+test('a waiting caller who is hung up by the API has abandoned nothing', async () => {
+  const { world, queue } = await withAgents({})
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.hangUp(caller, 'api_hangup')
+  await world.settle()
+  assert.is((await world.events('queue.call.left'))[0]!.object.outcome, 'hung_up')
+  await world.close()
+})
+
 test('another media process: the waiting and the talking are over, and agents are free', async () => {
   const { world, queue, agents } = await withAgents({}, 'ann', 'bob')
   const [ann, bob] = agents as [string, string]
