@@ -333,7 +333,14 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamChan
   const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
   if (type === null) return
   const object = toMediaStream({ ...row, ...change })
-  await appendEvent(trx, tenant, { type, at, object, callId: row.call_id, request: now.request ?? {} })
+  const request = now.request ?? (now.endedReason === 'call_ended' ? await hangUpOf(trx, row) : {})
+  await appendEvent(trx, tenant, { type, at, object, callId: row.call_id, request })
+}
+
+/** The request that has ended the call of a stream, if one did. */
+async function hangUpOf(trx: Trx, row: MediaStreamRow): Promise<Cause> {
+  const legs = forTenant(trx, tenantOf(row)).select('participants').selectAll().where('call_id', '=', row.call_id)
+  return requestOf(await legs.where('ended_by', 'is not', null).executeTakeFirst())
 }
 
 export const runningStreams = (trx: Trx, tenant: Tenant, callId: string): Promise<MediaStreamRow[]> =>

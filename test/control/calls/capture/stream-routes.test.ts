@@ -96,6 +96,23 @@ test('of DELETEs of a stream at once one stops it, and is the request of the eve
   await world.close()
 })
 
+test('the end of a stream names the request that hung its call up, and none where the caller did', async () => {
+  for (const byApi of [true, false]) {
+    const world = await makeCallsWorld()
+    const { control, media } = world
+    const id = await echoCall(world)
+    const { body } = await control.ask(`POST /v1/calls/${id}/streams`, { url: URL })
+    const running = media.streams.get(body.id)!
+    const hangup = byApi ? await control.ask(`POST /v1/calls/${id}/hangup`, {}) : null
+    media.emit('stream.changed', { ...running, status: 'stopped', endedReason: 'call_ended' })
+    await media.committed()
+    const { data } = (await control.ask(`GET /v1/calls/${id}/events`)).body
+    const stopped = data.find(({ type }: { type: string }) => type === 'call.stream.stopped')
+    assert.is(stopped.request?.id, hangup?.headers['request-id'])
+    await world.close()
+  }
+})
+
 test('a stream that is stopped while its start is on the way does not run, whenever the start comes', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
