@@ -17,12 +17,16 @@ export const recordingPath = (dataDir: string, id: string): string => join(folde
 export const formPath = (dataDir: string, id: string, form: string): string =>
   join(formsFolder(dataDir), `${id}.${form}`)
 
+/** Raw channels of recordings that are being made or have failed, in a folder of each; what media could not finish after a crash is `<id>.failed`. */
+const partialsFolder = (dataDir: string): string => join(folder(dataDir), '.partial')
+
 const FORMS = ['mono.wav', 'stereo.wav', 'mono.ogg', 'stereo.ogg']
 
 /** Idempotent. Files on another node's disk are found by the sweep of that node. */
 export async function removeRecordingFiles(dataDir: string, id: string): Promise<void> {
-  const paths = [recordingPath(dataDir, id), ...FORMS.map(form => formPath(dataDir, id, form))]
-  await Promise.all(paths.map(path => rm(path, { force: true })))
+  const partials = [id, `${id}.failed`].map(name => join(partialsFolder(dataDir), name))
+  const paths = [recordingPath(dataDir, id), ...FORMS.map(form => formPath(dataDir, id, form)), ...partials]
+  await Promise.all(paths.map(path => rm(path, { force: true, recursive: true })))
 }
 
 /**
@@ -36,16 +40,15 @@ export async function sweepRecordings(db: Db, dataDir: string, now: Date): Promi
       .selectFrom('recordings')
       .leftJoin('calls', 'calls.id', 'recordings.call_id')
       .where('call_id', 'in', ids)
-    const recordings = await rows.select(['call_id', 'recordings.status', 'capture']).execute()
+    const recordings = await rows.select(['call_id as id', 'recordings.status', 'capture']).execute()
     const voicemails = await db.selectFrom('voicemails').select('id').where('id', 'in', ids).execute()
-    const kept = new Set([
-      ...recordings.filter(isKept).map(({ call_id }) => call_id),
-      ...voicemails.map(({ id }) => id),
-    ])
+    const kept = new Set([...recordings.filter(isKept), ...voicemails].map(({ id }) => id))
     // An unfinished one is made again on request.
     return new Set(names.filter(name => !name.endsWith('.new') && kept.has(name.split('.', 1)[0] ?? '')))
   }
-  return (await sweepOrphans(folder(dataDir), known, now)) + (await sweepOrphans(formsFolder(dataDir), known, now))
+  const recordings = await sweepOrphans(folder(dataDir), known, now)
+  const forms = await sweepOrphans(formsFolder(dataDir), known, now)
+  return recordings + forms + (await sweepOrphans(partialsFolder(dataDir), known, now, 'folders'))
 }
 
 /** Whether its caller has not refused it before it began. */

@@ -60,7 +60,7 @@ test('what was recorded while its consent was being withdrawn is removed; record
   const tables = forTenant(store.db, { organisationId: ours.organisationId, livemode: false })
   const at = NOW.toISOString()
   const old = new Date(NOW.getTime() - 60 * 60 * 1000)
-  mkdirSync(join(folder, 'recordings'))
+  const partials = join(folder, 'recordings', '.partial')
   const path = (id: string) => join(folder, 'recordings', `${id}.wav`)
   const recorded = [
     ['call_ready', 'ready', 'refused'],
@@ -91,13 +91,27 @@ test('what was recorded while its consent was being withdrawn is removed; record
       ended_at: at,
     })
     await tables.insert('recordings', { call_id: id, status, channels: '[]', segments: '[]', created: at })
+    mkdirSync(join(partials, id), { recursive: true })
     writeFileSync(path(id), '')
-    utimesSync(path(id), old, old)
+    for (const file of [path(id), join(partials, id)]) utimesSync(file, old, old)
   }
-  assert.is(await sweepRecordings(store.db, folder, NOW), 1)
+  for (const [name, time] of [
+    ['call_deleted.failed', old],
+    ['call_young', NOW],
+  ] as const) {
+    mkdirSync(join(partials, name))
+    writeFileSync(join(partials, name, '0.raw'), '')
+    utimesSync(join(partials, name), time, time)
+  }
+  assert.is(await sweepRecordings(store.db, folder, NOW), 3)
   assert.equal(
     recorded.map(([id]) => id).filter(id => !existsSync(path(id))),
     ['call_refused'],
+  )
+  assert.equal(
+    readdirSync(partials).sort(),
+    ['call_lost', 'call_ready', 'call_running', 'call_unasked', 'call_young'],
+    'raw channels go with what they are of',
   )
   await store.close()
 })

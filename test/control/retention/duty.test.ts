@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { formPath, recordingPath } from '../../../control/calls/capture/recording-files.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
@@ -23,6 +23,11 @@ test('what an organisation keeps for so many days is gone after them, rows and f
   const form = formPath(dataDir, id, 'mono.ogg')
   mkdirSync(dirname(form), { recursive: true })
   writeFileSync(form, 'x')
+  const partials = [id, `${id}.failed`].map(name => join(dirname(recordingPath(dataDir, id)), '.partial', name))
+  for (const partial of partials) {
+    mkdirSync(partial, { recursive: true })
+    writeFileSync(join(partial, '0.raw'), 'x')
+  }
   const row = await scoped.select('recordings').select('created').where('call_id', '=', id).executeTakeFirstOrThrow()
   const at = (days: number): Date => new Date(Date.parse(row.created) + days * DAY_MS)
   let now = at(29)
@@ -36,6 +41,7 @@ test('what an organisation keeps for so many days is gone after them, rows and f
   assert.ok(duty.counters.recordingsDeleted >= 1)
   assert.not(existsSync(recordingPath(dataDir, id)))
   assert.not(existsSync(form))
+  assert.equal(partials.filter(existsSync), [], 'neither do raw channels stay')
   const kept = await scoped.select('recordings').select('call_id').execute()
   assert.equal(
     kept.map(({ call_id }) => call_id),
