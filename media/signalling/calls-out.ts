@@ -143,7 +143,9 @@ export class CallsOut {
     if (!turn) return NO_TURN
     delete line.pace
     const { connectionId } = target
-    if (line.way !== null && connectionId !== undefined && connectionId !== line.way.target.connectionId) {
+    // Before the first attempt, control has it for a call over its first target, which may lead nowhere at the moment.
+    const { connectionId: before } = line.way?.target ?? line.ways!.first
+    if (connectionId !== undefined && connectionId !== before) {
       this.#lines.emit('leg.routed', { legId: line.legId, connectionId })
     }
     line.way = way

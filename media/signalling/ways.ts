@@ -107,6 +107,8 @@ interface Host {
 /** All that one call may be placed over, in order: target by target, of each host by host, of each address by address. */
 export class Ways {
   readonly #options: WaysOptions
+  /** What the call was for, and over which connection, when it was dialled. */
+  readonly first: DialTarget
   readonly #targets: DialTarget[]
   /** Hosts of the current target that are not looked up yet. */
   #hosts: Host[] = []
@@ -125,6 +127,7 @@ export class Ways {
 
   constructor(options: WaysOptions) {
     this.#options = options
+    this.first = options.targets[0]!
     this.#targets = [...options.targets]
   }
 

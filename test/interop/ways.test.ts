@@ -207,6 +207,15 @@ test('the next connection takes the call after a cause that the first one names,
   second.close()
 })
 
+test('a call whose first connection leads nowhere, as its name has no address, is that of the next one', async () => {
+  const answers = await Sipp.callee('answers')
+  const door = await withoutOptions(answers)
+  const cheap = { host: 'nowhere.carrier.test', port: 5060, rates: [{ prefix: '+1', cost: 1 }] }
+  const dear = { host: FOUR, port: door.port, rates: [{ prefix: '+1', cost: 2 }] }
+  assert.is(await overTrunk(cheap, answers, [dear]), 'number 1')
+  door.close()
+})
+
 test('a 302 is followed where the connection allows it', async () => {
   const answers = await Sipp.callee('answers')
   const moved = await Sipp.callee('moved-on', { keys: { target: `${FOUR}:${answers.port}` } })
