@@ -2,20 +2,18 @@ import { destinationOfUri, isWebSocket, peerOfAddress } from '../../sip/destinat
 import type { Peer, UaEvent } from '../../sip/user-agent.ts'
 import type { DialledLegs } from '../kernel/dialled-legs.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
-import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
+import type { DialTarget, EndedReason, Failure, LegSnapshot, Request, SrtpPolicy } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
 import { type CallPace, type Rate, ratesOf } from './call-pace.ts'
 import { causeOfFarEnd, meaningOf } from './causes.ts'
 import type { Descriptions } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf, userToUser } from './invitation.ts'
-import { isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
+import { isOver, type Line, partyOf, reasonOfStatus, stricterAfter } from './line.ts'
 import { conflict, type Lines } from './lines.ts'
 import type { Redirects } from './redirects.ts'
 import { PATIENCE_MS, Resting, type Sign, type Way, Ways } from './ways.ts'
 
-/** The answer to an unacceptable description (RFC 3261 §21.4.26). */
-const NOT_ACCEPTABLE_HERE = 488
 /** Nobody passes the call on any more (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
@@ -188,7 +186,8 @@ export class CallsOut {
   /** The far end has refused: the call is repeated if that may help, and has ended otherwise. */
   refused(line: Line, refusal: Extract<UaEvent, { kind: 'rejected' }>): void {
     const { status } = refusal
-    if (status === NOT_ACCEPTABLE_HERE && this.#mayInsist(line)) this.#lines.beside(line, this.#insist(line))
+    const stricter = stricterAfter(line, status)
+    if (stricter !== null) this.#lines.beside(line, this.#insist(line, stricter))
     else if (this.#mayGoOn(line, refusal)) this.#lines.beside(line, this.#goOn(line, status))
     else {
       if (status === TOO_MANY_HOPS) this.#lines.outOfHops(line.callerLegId)
@@ -199,17 +198,13 @@ export class CallsOut {
     }
   }
 
-  /** A far end that requires encryption may refuse an optional offer: the call is placed once more, as RTP/SAVP. */
-  #mayInsist({ way, srtp, endReason, early }: Line): boolean {
-    return way !== null && srtp === 'optional' && endReason === null && early === null
-  }
-
-  async #insist(line: Line): Promise<void> {
+  /** It is placed once more, with encryption of another kind. */
+  async #insist(line: Line, srtp: SrtpPolicy): Promise<void> {
     this.#lines.bind(line, '')
     const { target } = line.way!
     const turn = await this.#options.pace.turn(ratesOf(target), () => !isOver(line))
     if (isOver(line)) return
-    line.srtp = 'required'
+    line.srtp = srtp
     if (turn) this.#invite(line, line.way!)
     else void this.#lines.finish(line, 'capacity', null)
   }

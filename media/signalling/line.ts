@@ -223,6 +223,20 @@ const dtlsMediaOf = (
   ice: ufrag === null ? null : { local, remote: { ufrag } },
 })
 
+/** What is offered next to who has refused this: somebody who insists on encryption of one kind may refuse all others. */
+const STRICTER: Record<SrtpPolicy, SrtpPolicy | null> = {
+  off: null,
+  optional: 'required',
+  required: 'dtls',
+  dtls: null,
+}
+
+/** How audio is to be encrypted when a call is placed once more after this refusal; null: it is not placed once more. */
+export function stricterAfter({ way, srtp, isWebRtc, early, endReason }: Line, status: number): SrtpPolicy | null {
+  const isAboutMedia = status === statusOfReason('codec_mismatch') && way !== null && !isWebRtc
+  return isAboutMedia && early === null && endReason === null ? STRICTER[srtp] : null
+}
+
 /** A URI as the channel writes it. */
 export function partyOf(uri: string): SipParty {
   const parsed = parseUri(uri)

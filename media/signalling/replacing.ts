@@ -9,7 +9,7 @@ import { fieldsOfReason } from './causes.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf, saying } from './invitation.ts'
-import { type Early, isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
+import { type Early, isOver, type Line, partyOf, reasonOfStatus, stricterAfter } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
 import { Resting, type Sign, type Way, Ways } from './ways.ts'
@@ -208,23 +208,23 @@ export class Replacing {
       if (attempt.isOver) return
       // The sockets of the leg are there already, of one family.
       if (this.#options.addresses.for(way.peer)?.family !== line.own?.family) continue
-      const isWanted = () => !isOver(line) && !attempt.isOver
-      if (!(await this.#options.pace.turn(ratesOf(way.target), isWanted)) || !isWanted()) {
-        this.#over(attempt, status)
-        return
-      }
-      next.way = way
       next.codecs = way.target.codecs
       next.dtmf = way.target.dtmf ?? 'auto'
       next.isWebRtc = isWebSocket(way.peer)
       next.srtp = way.target.srtp ?? (way.peer.transport === 'tls' ? 'optional' : 'off')
-      this.#invite(attempt, way)
-      return
+      return this.#place(attempt, way, status)
     }
   }
 
-  #invite(attempt: Attempt, way: Way): void {
-    const { next } = attempt
+  /** `status`: the result if it may not be placed. */
+  async #place(attempt: Attempt, way: Way, status: number): Promise<void> {
+    const { line, next } = attempt
+    const isWanted = () => !isOver(line) && !attempt.isOver
+    if (!(await this.#options.pace.turn(ratesOf(way.target), isWanted)) || !isWanted()) {
+      this.#over(attempt, status)
+      return
+    }
+    next.way = way
     const description = this.#options.descriptions.firstOffer(next)
     next.description = description
     const { maxForwards, onward } = next
@@ -248,6 +248,12 @@ export class Replacing {
       this.#lines.beside(line, this.#answered(attempt, event.body))
     } else if (event.kind === 'rejected') {
       this.#attempts.delete(event.sessionId)
+      const stricter = isOver(line) || attempt.isOver ? null : stricterAfter(next, event.status)
+      if (stricter !== null) {
+        next.srtp = stricter
+        this.#lines.beside(line, this.#place(attempt, next.way!, event.status))
+        return true
+      }
       const wasHeard = next.early !== null || attempt.isRinging
       attempt.isRinging = false
       if (wasHeard) this.#hear(attempt, null)
