@@ -14,6 +14,7 @@ import type { Operation } from './wire/operation.ts'
 import type { OtherNodes } from './wire/other-nodes.ts'
 import { Paths, segmentsOf } from './wire/paths.ts'
 import { readQuery } from './wire/query-string.ts'
+import { compileRequestValidator, validationProblem } from './wire/validation.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 /** A request must be complete by then, its header sooner, or its connection is closed. Checked at this interval [ms]. */
@@ -68,6 +69,7 @@ export async function createServer(parts: {
   })
   limitNewcomers(app, new Newcomers(MAX_NEWCOMERS, parts.trustedProxies ?? []))
   for (const known of KNOWN_LATER) app.decorateRequest(known, null)
+  app.setValidatorCompiler(({ schema }) => compileRequestValidator(schema as object))
   app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') sendProblem(request, reply, NO_HOST)
@@ -129,6 +131,7 @@ const NO_HOST = problem('request_malformed', 'Send the header Host (RFC 9112 §3
 
 /** The only place where exceptions of the framework become our errors. */
 function translate(error: FastifyError, upload?: Upload): Problem {
+  if (error.validation !== undefined) return validationProblem(error.validation as never)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     if (upload !== undefined && upload.orText === undefined) return tooLarge(upload)
     const most = upload === undefined ? MAX_BODY_BYTES : uploadBodyLimit(upload)
