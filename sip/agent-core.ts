@@ -144,6 +144,8 @@ export interface Session {
   /** For an inbound call; null: none was sent. */
   reliable: ReliableProvisionals | null
   awaitedAck: AwaitedAck | null
+  /** Whether a caller receives what we send; null: not known yet. */
+  isReached: boolean | null
   /** Sends the ACK that carries the answer to an offer from a 2xx. */
   acknowledge: ((answer: Body | null, now: number) => void) | null
   /** Sends the PRACK that carries the answer to an offer from a provisional response. */
@@ -433,6 +435,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     outgoing: null,
     reliable: null,
     awaitedAck: null,
+    isReached: null,
     acknowledge: null,
     acknowledgeEarly: null,
     pendingBye: null,

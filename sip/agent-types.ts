@@ -166,6 +166,8 @@ export type UaEvent =
     }
   /** The ACK for our 2xx; `body` is the answer when the offer was ours. */
   | { kind: 'confirmed'; sessionId: string; body: Body | null }
+  /** A caller acknowledges neither our answer nor our reliable ringing, sent three times; `isOver`: now it has. */
+  | { kind: 'unacknowledged'; sessionId: string; isOver: boolean }
   /** The other side sent a re-INVITE, or an UPDATE with an offer; the owner answers with acceptReinvite or rejectReinvite. */
   | { kind: 'reinvite'; sessionId: string; offer: Body | null; peer: Peer }
   /** 2xx to our re-INVITE or UPDATE. `refresh`: it only renewed the session timer, with the last description that we sent. */

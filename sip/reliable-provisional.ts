@@ -9,6 +9,7 @@ import {
 import type { Body, HeaderFields, ReliabilityOfCaller, ReliabilityPolicy } from './agent-types.ts'
 import { ended, finish, TIMER_EXPIRED } from './ending.ts'
 import type { SipRequest } from './message/message.ts'
+import { noteAcknowledged, noteUnacknowledged } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
 /** Provisional responses of an inbound call that the caller acknowledges by PRACK (RFC 3262 §3). */
@@ -64,6 +65,7 @@ export function sendReliably(
     waiting.again = core.deadlines.set(atMs, () => {
       core.counters.retransmissionsSent++
       core.send(bytes, transaction.replyTo)
+      if (intervalMs > t1) noteUnacknowledged(core, session)
       arm(atMs + 2 * intervalMs, 2 * intervalMs)
     })
   }
@@ -106,6 +108,7 @@ export function onPrack(core: AgentCore, session: Session, transaction: ServerTr
     core.deadlines.cancel(waiting.again)
     core.deadlines.cancel(waiting.limit)
     reliable.waiting = null
+    noteAcknowledged(core, session)
     take(core, session, reliable, { transaction, body: waiting.body }, now)
     proceed(core, session, reliable, now)
   }

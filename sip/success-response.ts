@@ -32,6 +32,7 @@ export function sendSuccess(
     session.awaitedAck!.again = core.deadlines.set(atMs, at => {
       core.counters.retransmissionsSent++
       core.send(bytes, transaction.replyTo)
+      if (intervalMs > t1) noteUnacknowledged(core, session)
       const next = Math.min(2 * intervalMs, t2)
       arm(Math.max(atMs, at - t2) + next, next)
     })
@@ -63,7 +64,25 @@ export function acknowledgedByChange(core: AgentCore, session: Session, now: num
 
 function confirm(core: AgentCore, session: Session, awaited: AwaitedAck, ack: SipRequest | null, now: number): void {
   stopAwaitingAck(core, session)
+  noteAcknowledged(core, session)
   if (session.phase === 'answered') session.phase = 'confirmed'
   if (session.pendingBye !== null) hangUp(core, session, session.pendingBye, now)
   else if (session.phase !== 'over') awaited.confirmed(ack === null || !awaited.isOurOffer ? null : bodyOf(ack))
+}
+
+/**
+ * What we say to a caller is sent for the third time, and nobody has acknowledged it: the source of its INVITE may be forged, and the address
+ * in its offer somebody else's. The owner is told of that, and of the first acknowledgement if it comes.
+ */
+export function noteUnacknowledged(core: AgentCore, session: Session): void {
+  if (session.role !== 'uas' || session.phase === 'over' || session.isReached !== null) return
+  session.isReached = false
+  core.emit({ kind: 'unacknowledged', sessionId: session.id, isOver: false })
+}
+
+/** ACK or PRACK: nobody can send one who does not receive what we send, as it names our tag. */
+export function noteAcknowledged(core: AgentCore, session: Session): void {
+  const wasDoubted = session.isReached === false
+  session.isReached = true
+  if (wasDoubted) core.emit({ kind: 'unacknowledged', sessionId: session.id, isOver: true })
 }

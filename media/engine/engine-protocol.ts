@@ -175,6 +175,8 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   }
   /** Its far end has answered by SIP, after its thread had said that the leg is quiet. */
   'leg.present': { request: { legId: string }; reply: Ok }
+  /** Whether nothing is sent to where its description says, unless packets come from there: nobody acknowledges what we say to it by SIP. */
+  'leg.withhold': { request: { legId: string; isWithheld: boolean }; reply: Ok }
   'leg.hold': { request: Commands['leg.hold']['request']; reply: EngineLeg }
   /** A key that came by signalling (SIP INFO, a page), with its stated duration. */
   'leg.key': {

@@ -96,7 +96,8 @@ export class Legs implements LegHooks {
     'leg.close': ({ legId }) => this.#close(legId),
     'leg.move': request => this.#move(request),
     'leg.update': request => this.#update(request),
-    'leg.present': ({ legId }) => this.#isPresent(legId),
+    'leg.present': ({ legId }) => this.#ofPackets(legId, leg => leg.isThere(this.#options.now())),
+    'leg.withhold': ({ legId, isWithheld }) => this.#ofPackets(legId, leg => leg.withhold(isWithheld)),
     'leg.hold': request => this.#inTurn(`hold ${request.legId}`, () => this.#hold(request)),
     'leg.trace_packets': request => this.#tracePackets(request),
     'leg.packets': ({ legId }) => this.#world.members.with(legId, ({ leg }) => ({ packets: packetsOf(leg) })),
@@ -391,9 +392,9 @@ export class Legs implements LegHooks {
     this.#options.quiet(id)
   }
 
-  #isPresent(legId: string): Record<string, never> | Failure {
+  #ofPackets(legId: string, learn: (leg: RtpLeg) => void): Record<string, never> | Failure {
     return this.#world.members.with<Record<string, never> | Failure>(legId, ({ leg }) => {
-      if (leg instanceof RtpLeg) leg.isThere(this.#options.now())
+      if (leg instanceof RtpLeg) learn(leg)
       return {}
     })
   }

@@ -615,6 +615,11 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.#presence.isThere(now)
   }
 
+  /** Nobody acknowledges what its far end is told by SIP; false: now it does. By DTLS a far end has to prove itself anyway. */
+  withhold(isWithheld: boolean): void {
+    if (this.#encryption.dtls === null) this.latch.withhold(isWithheld)
+  }
+
   /** Reports missing audio. */
   #check(now: number): void {
     this.#checkAt = now + CHECK_MS

@@ -83,6 +83,15 @@ export class SourceLatch {
     this.port = port
   }
 
+  /** Nothing is sent to the described address until a packet comes, or this is called off: who named it may be somebody else. */
+  withhold(isWithheld: boolean): void {
+    if (this.source !== '') return
+    const { host, port, isReachable } = this.#described
+    const isOpen = isReachable && !isWithheld
+    this.host = isOpen ? host : ''
+    this.port = isOpen ? port : 0
+  }
+
   /** Whether a host belongs to the party, as signalling and its audio have shown so far. */
   isParty(host: string): boolean {
     return (host !== '' && host === this.source) || this.#isNamed(host)

@@ -224,6 +224,9 @@ export class Switchboard {
       case 'confirmed':
         this.#confirmed(line, event.body)
         break
+      case 'unacknowledged':
+        void line.engine?.request('leg.withhold', { legId: line.legId, isWithheld: !event.isOver })
+        break
       case 'reinvite':
         line.peer = event.peer
         if (this.#faxes.offered(line, event.offer)) break

@@ -308,4 +308,30 @@ test('two of us agree on early audio and the call, with every message lost once'
   assert.is(alice.sentLike('PRACK').length, 3, 'itself, and the answer to it, were lost once')
 })
 
+test('a caller that acknowledges nothing of what is sent for the third time is told of once, and once it does: by PRACK or ACK', () => {
+  const told = ({ bob }: { bob: Party }): boolean[] =>
+    bob.events.flatMap(event => (event.kind === 'unacknowledged' ? [event.isOver] : []))
+  const ringing = caller(['Require: 100rel'])
+  ring(ringing, 183, 'answer')
+  ringing.pipe.run(1400)
+  assert.equal(told(ringing), [])
+  ringing.pipe.run(1600)
+  assert.equal(told(ringing), [false])
+  ringing.pipe.run(5000)
+  const rseq = field(ringing.bob.sentLike('SIP/2.0 183')[0]!.text, 'RSeq')
+  ringing.prack(`${rseq} 1 INVITE`, 2)
+  assert.equal(told(ringing), [false, true])
+  ringing.bob.do(ringing.bob.agent.accept(ringing.b, null, ringing.pipe.now))
+  ringing.pipe.run(10_000)
+  assert.equal(told(ringing), [false, true], 'its PRACK has shown that it is there')
+
+  const answered = caller([])
+  answered.bob.do(answered.bob.agent.accept(answered.b, body('answer'), answered.pipe.now))
+  answered.pipe.run(1600)
+  assert.equal(told(answered), [false])
+  const tag = /;tag=\w+/.exec(field(answered.bob.sentLike('SIP/2.0 200')[0]!.text, 'To')!)![0]
+  answered.request('ACK', '1', tag)
+  assert.equal(told(answered), [false, true])
+})
+
 test.run()

@@ -1,7 +1,9 @@
 // Sleeps most: it waits for what is sent again.
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { product, sharedSuite } from '../../e2e/shared-suite.ts'
-import { inside, type RawCalls } from '../peers/raw-calls.ts'
+import { hangUp, inside, type RawCalls } from '../peers/raw-calls.ts'
 import { audioAt, field, type Raw, type RawPeer } from '../peers/raw-peer.ts'
 import { withRawCalls } from '../peers/raw-suite.ts'
 import { BEGINS, inviteOf, METHODS, OFFER, rawTrunk, type Talk } from '../peers/raw-trunk.ts'
@@ -183,6 +185,34 @@ repeatTest(
     const refused = await again(peer, '487')
     refused.reply(hop('ACK').replace(/^To: .*$/m, `To: ${field(refused.text, 'to')}`))
     assert.is((await calls.endOf(id)).status, 'cancelled')
+  },
+)
+
+repeatTest(
+  'a caller that acknowledges nothing gets audio for a second and a half, where its offer says, and again once its ACK or a packet comes',
+  async calls => {
+    for (const comes of ['ACK', 'a packet']) {
+      const peer = await calls.peer()
+      const heard: Buffer[] = []
+      const audio = createSocket('udp4', datagram => heard.push(datagram)).bind(0, '127.0.0.1')
+      await once(audio, 'listening')
+      const offer = audioAt(audio.address().port, '0', ['a=rtcp-mux'])
+      calls.invite(peer, { body: offer })
+      const answer = await peer.next('200')
+      // At 0, 0.5, 1.5 and 3.5 s.
+      for (let n = 0; n < 3; n++) await peer.next('200')
+      const withheld = heard.length
+      assert.ok(withheld > 50 && withheld < 120, `${withheld} packets of 20 ms`)
+      if (comes === 'ACK') answer.reply(inside(answer, 'ACK', 1))
+      else {
+        const port = Number(/^m=audio (\d+)/m.exec(answer.text)![1])
+        audio.send(Buffer.concat([Buffer.from([0x80, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4]), Buffer.alloc(160, 0xff)]), port)
+      }
+      await product.until(`audio after ${comes}`, async () => (heard.length > withheld + 20 ? true : null))
+      if (comes !== 'ACK') answer.reply(inside(answer, 'ACK', 1))
+      await hangUp(peer, answer)
+      audio.close()
+    }
   },
 )
 

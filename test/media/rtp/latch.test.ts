@@ -165,4 +165,19 @@ test('another SSRC of the same source is its next stream; what is left of the on
   assert.is(offer(both, { host: PHONE }, 200, 10), 7, 'a single packet of another stream takes 60 ms at the most')
 })
 
+test('what is withheld goes nowhere until a packet comes from there, or it is no longer withheld', () => {
+  const latch = latched()
+  latch.withhold(true)
+  assert.is(latch.port, 0)
+  latch.withhold(false)
+  assert.equal([latch.host, latch.port], ['192.0.2.1', 4000])
+  latch.withhold(true)
+  assert.is(offer(latch, { host: PHONE }, 0), 1)
+  latch.withhold(true)
+  assert.equal([latch.host, latch.port], [PHONE, 61_000])
+  const unreachable = latched({ isReachable: false })
+  unreachable.withhold(false)
+  assert.is(unreachable.port, 0)
+})
+
 test.run()
