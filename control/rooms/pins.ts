@@ -21,10 +21,10 @@ export async function changedPinProblem(
   const digits = pin ?? moderator_pin ?? null
   const other = pin === undefined ? row.pin_hash : row.moderator_pin_hash
   const isSame = digits !== null && other !== null && (await verifyPin(digits, other))
-  return isSame ? pinProblem(digits, digits) : null
+  return isSame ? pinProblem(digits, digits, pin === undefined ? 'moderator_pin' : 'pin') : null
 }
 
-export const pinProblem = (participant: string | null, moderator: string | null): Problem | null =>
+export const pinProblem = (participant: string | null, moderator: string | null, param = 'moderator_pin') =>
   moderator !== null && moderator === participant
-    ? invalid('moderator_pin', 'The moderator PIN must differ from the participant PIN.')
+    ? invalid(param, 'The moderator PIN must differ from the participant PIN.')
     : null

@@ -79,7 +79,7 @@ export function publishedDocument(
     for (const [status, answer] of Object.entries(operation.responses)) {
       const failure = FAILURES[status]
       if (failure === undefined) {
-        showAnswer(answer, { path, samples, schemas })
+        showAnswer(answer, { status, path, samples, schemas })
       } else {
         responses[failure.name] ??= failureAnswer(status, failure, answer, schemas)
         operation.responses[status] = { $ref: `#/components/responses/${failure.name}` } as object
@@ -125,10 +125,10 @@ const asForm = (schema: Schema): Schema => ({
 
 function showAnswer(
   answer: Answer,
-  { path, samples, schemas }: { path: string; samples: Samples; schemas: NamedSchemas },
+  { status, path, samples, schemas }: { status: string; path: string; samples: Samples; schemas: NamedSchemas },
 ): void {
   const [first] = Object.values(answer.content ?? {})
-  answer.description = describeAnswer(first?.schema)
+  answer.description = status === '206' ? 'The part that `Range` asks for.' : describeAnswer(first?.schema)
   answer.headers = ON_EVERY_ANSWER
   for (const [type, part] of Object.entries(answer.content ?? {})) {
     if (type === 'application/json') part.example = answerExample(part.schema, path, samples)

@@ -37,6 +37,9 @@ export function failureStatuses(route: Route): number[] {
   return [...new Set([...EVERYWHERE, ...own])].sort((a, b) => a - b)
 }
 
+/** Whether a part of its file can be asked for. */
+const isInParts = ({ errors }: Route): boolean => errors?.includes(416) === true
+
 /** The schemas of the parts of a request. */
 export function requestSchemas(route: Route): { params?: TSchema; body?: TSchema; querystring: TSchema } {
   return {
@@ -50,6 +53,7 @@ export function requestSchemas(route: Route): { params?: TSchema; body?: TSchema
 function describedSchema(route: Route): FastifySchema {
   const { querystring, body, ...schema } = requestSchemas(route)
   const failures = failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }])
+  const answers = isInParts(route) ? [route.status, 206] : [route.status]
   return {
     ...schema,
     querystring: defaultsOptional(querystring),
@@ -61,7 +65,7 @@ function describedSchema(route: Route): FastifySchema {
     security: [{ key: [] }, { key_as_user: [] }],
     headers: headersOf(route),
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
-    response: { [route.status]: answerOf(route), ...Object.fromEntries(failures) },
+    response: Object.fromEntries([...answers.map(status => [status, answerOf(route)]), ...failures]),
   } as FastifySchema
 }
 
@@ -88,7 +92,9 @@ function headersOf(route: Route) {
       Type.String({ description: 'A retry within 24 hours with the same key and parameters gets the first answer.' }),
     ),
   }
-  return Type.Object(takesIdempotencyKey(route) ? { ...version, ...idempotency } : version)
+  const range = { Range: Type.Optional(Type.String({ description: 'The part of the file to get: `bytes=0-999`.' })) }
+  const more = takesIdempotencyKey(route) ? idempotency : isInParts(route) ? range : {}
+  return Type.Object({ ...version, ...more })
 }
 
 /** The OpenAPI document of these operations, below `/v1`. `version` is the product's. */

@@ -17,6 +17,7 @@ interface Operation {
   operationId: string
   deprecated?: boolean
   tags: string[]
+  parameters: { in: string; name: string }[]
   requestBody?: { required: boolean; content: Record<string, Part> }
   responses: Record<string, { $ref?: string; description: string; content?: Record<string, Part> }>
 }
@@ -73,6 +74,18 @@ VERSIONS.forEach((version, i) => {
         assert.is.not(shown.description, 'Default Response', operationId)
         assert.ok(shown.headers['Request-Id'] && shown.headers['Service-Version'], `${operationId} ${status}`)
       }
+    }
+  })
+
+  test(`a file that can be got in parts is described so in ${version}: the header \`Range\`, and 206`, () => {
+    const inParts = operations.filter(({ responses }) => '416' in responses)
+    assert.is(inParts.length, 5)
+    for (const { operationId, parameters, responses } of inParts) {
+      assert.equal(responses['206']?.content, responses['200']?.content, operationId)
+      assert.ok(
+        parameters.some(one => one.in === 'header' && one.name === 'Range'),
+        operationId,
+      )
     }
   })
 
