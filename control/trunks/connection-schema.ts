@@ -11,7 +11,7 @@ export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
 })
 export const srtp = oneOf(['off', 'optional', 'required', 'dtls'], {
   description:
-    'Whether audio is encrypted (SRTP). off: never; a call that offers nothing else is refused with 488. required: always, in both directions, otherwise the call fails. optional: if the far end supports it. Both offer keys in SDP, and also accept keys by DTLS. dtls: as required, with keys by DTLS alone. Keys in SDP are only as secret as the signalling, so use them with `transport` tls; with dtls, who can change the signalling can still listen.',
+    'Whether audio is encrypted (SRTP). off: never; a call that offers nothing else is refused with 488. required: always, in both directions, otherwise the call fails. optional: if the far end supports it. Both offer and accept keys in SDP and keys by DTLS. dtls: as required, with keys by DTLS alone. Keys in SDP are only as secret as the signalling, so use them with `transport` tls; with dtls, who can change the signalling can still listen.',
 })
 
 const connectionHost = Type.Object({

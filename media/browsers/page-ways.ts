@@ -39,6 +39,7 @@ export class PageWays {
     const dtls = {
       fingerprint: { hash: 'sha-256', value: fingerprint },
       role: null,
+      tlsId: null,
       ice,
       ssrc,
       codecs: [OPUS],

@@ -173,6 +173,7 @@ export const capabilitiesOf = (line: Described, fingerprint: string | null): Cap
         dtls: {
           fingerprint: { hash: 'sha-256', value: fingerprint },
           role: (line.media ?? line.early?.media)?.dtls?.role ?? null,
+          tlsId: (line.media ?? line.early?.media)?.dtls?.tlsId ?? null,
           ice: line.ice,
           ssrc: line.ssrc,
           codecs: [OPUS],
@@ -215,11 +216,12 @@ export const legMediaOf = (
 })
 
 const dtlsMediaOf = (
-  { role, fingerprint, ufrag }: NonNullable<NegotiatedMedia['dtls']>,
+  { role, fingerprint, tlsId, ufrag }: NonNullable<NegotiatedMedia['dtls']>,
   local: IceCredentials,
 ): DtlsMedia => ({
   role,
   fingerprint,
+  tlsId,
   ice: ufrag === null ? null : { local, remote: { ufrag } },
 })
 

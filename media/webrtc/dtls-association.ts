@@ -13,9 +13,13 @@ const BETWEEN_BEGINNINGS_MS = 1000
 interface Agreed {
   role: DtlsRole
   fingerprint: DtlsOptions['fingerprint']
+  tlsId: string | null
 }
 
 type Identity = Omit<DtlsOptions, 'fingerprint'>
+
+const isAnother = (tlsId: string | null, before: string | null): boolean =>
+  tlsId !== null && before !== null && tlsId !== before
 
 /** The keys of a pair of ports: the handshake that brings them, and those that follow it in the same call. */
 export class DtlsAssociation {
@@ -44,7 +48,7 @@ export class DtlsAssociation {
   }
 
   /**
-   * A later description. Another certificate, or another role, needs another handshake (RFC 5763 §6.6, RFC 8842 §4), as does another address;
+   * A later description. Another certificate, role or `tls-id` needs another handshake (RFC 5763 §6.6, RFC 8842 §4), as does another address;
    * where the far end begins, that is its business.
    */
   agree(agreed: Agreed, isMoved: boolean): void {
@@ -52,7 +56,8 @@ export class DtlsAssociation {
     this.#agreed = agreed
     const isOther = agreed.fingerprint.value !== before.fingerprint.value
     if (isOther) this.srtp = null
-    if (!isOther && agreed.role === before.role && !(isMoved && agreed.role === 'active')) return
+    const isSame = !isOther && agreed.role === before.role && !isAnother(agreed.tlsId, before.tlsId)
+    if (isSame && !(isMoved && agreed.role === 'active')) return
     this.#replace(this.#newEnd())
   }
 

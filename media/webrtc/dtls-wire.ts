@@ -18,6 +18,8 @@ export interface DtlsMedia {
   role: DtlsRole
   /** Of the far end's certificate. */
   fingerprint: { hash: string; value: string }
+  /** The far end's association (RFC 8842 §4); null: it names none. */
+  tlsId: string | null
   /** Null: the far end is at the address of its description. */
   ice: { local: IceCredentials; remote: Pick<IceCredentials, 'ufrag'> } | null
 }
@@ -82,7 +84,7 @@ export class DtlsWire implements PacketOut {
     else this.#rtcp ??= new DtlsAssociation(this.#out, this.#identity, this.#media)
   }
 
-  /** A later description: new credentials restart ICE, another certificate or role DTLS (RFC 8839 §4.4.1.1.1, RFC 8842 §4). */
+  /** A later description: new credentials restart ICE, another certificate, role or association DTLS (RFC 8839 §4.4.1.1.1, RFC 8842 §4). */
   agree(media: DtlsMedia, { isMuxed, isMoved }: DtlsPlace): void {
     const before = this.#media
     this.#media = media

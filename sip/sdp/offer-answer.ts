@@ -1,10 +1,11 @@
-import { type DtlsRole, type DtlsSide, roleOf } from './dtls.ts'
+import { type DtlsRole, type DtlsSide, newTlsId, roleOf } from './dtls.ts'
 import type { SrtpKeys } from './sdes.ts'
 import {
   answerCrypto,
   audioOf,
   hasIce,
   isDtls,
+  isPlain,
   isRtp,
   keysOf,
   offeredProtection,
@@ -76,6 +77,8 @@ interface DtlsCapability {
   fingerprint: DtlsSide['fingerprint']
   /** As agreed before in this call; null: not yet. */
   role: DtlsRole | null
+  /** The far end's `a=tls-id`, as agreed before in this call; null: none. */
+  tlsId: string | null
   /** Ours, for the whole call. */
   ice: NonNullable<DtlsSide['ice']>
   ssrc: number
@@ -112,8 +115,14 @@ export interface NegotiatedMedia {
   held: boolean
   /** Null: packets are not encrypted, or their keys come by DTLS. */
   srtp: SrtpKeys | null
-  /** Our role in DTLS, the far end's certificate, and its half of ICE, or null for none; null: keys do not come by DTLS. */
-  dtls: { role: DtlsRole; fingerprint: DtlsSide['fingerprint']; ufrag: string | null } | null
+  /** Null: keys do not come by DTLS. */
+  dtls: NegotiatedDtls | null
+}
+
+/** Our role in DTLS; of the far end, its certificate, association, and half of ICE, or null for none. */
+interface NegotiatedDtls extends Pick<DtlsSide, 'fingerprint' | 'tlsId'> {
+  role: DtlsRole
+  ufrag: string | null
 }
 
 export type NegotiationError = {
@@ -233,10 +242,12 @@ const ourSide = (
   { host, port }: Capabilities,
   { fingerprint, ice, ssrc }: DtlsCapability,
   setup: DtlsSide['setup'],
+  tlsId: string | null,
   isWebRtc: boolean,
 ): DtlsSide => ({
   fingerprint,
   setup,
+  tlsId,
   ice: isWebRtc ? ice : null,
   own: isWebRtc ? { host, port, ssrc } : null,
 })
@@ -307,7 +318,7 @@ export function acceptOffer(
   const ours = { ...capabilities, port: 0 }
   const { srtp } = ours
   const match = findAudio(description, ours, media =>
-    isDtls(media) ? dtlsOf(media, ours, false) : protectionOfOffer(media, srtp?.policy ?? 'off'),
+    takenKeys(media, dtlsOf(media, ours, false), protectionOfOffer(media, srtp?.policy ?? 'off')),
   )
   if ('error' in match) return match
   const { codec, payload, event, noise, protection } = match
@@ -328,10 +339,11 @@ export function acceptOffer(
     isBundled: match.media.isBundled,
   }
   const agreed = negotiated(match, ours, accepted, [payload.payloadType], event?.payloadType ?? null)
+  const tlsId = answeredTlsId(agreed.dtls, ours, audioOf(session.previous))
   const answer: AcceptedOffer['answer'] = ({ port, ssrc }) => {
     const placed = { ...ours, port }
     const role = agreed.dtls?.role
-    const dtls = role === undefined ? null : ourSide(placed, { ...ours.dtls!, ssrc }, role, hasIce(match.media))
+    const dtls = role === undefined ? null : ourSide(placed, { ...ours.dtls!, ssrc }, role, tlsId, hasIce(match.media))
     const media = description.media.map((one, index) =>
       index === match.index ? { ...accepted, port, dtls } : refused(one),
     )
@@ -353,17 +365,22 @@ export function answerOffer(
   return { media: accepted.media, answer: accepted.answer({ port, ssrc: dtls?.ssrc ?? 0 }) }
 }
 
-/** The encryption of an offer: as in our last description, else WebRTC if it is to be offered, else by the policy. */
+/**
+ * The encryption of an offer: as in our last description, else WebRTC if it is to be offered, else by the policy. RTP/AVP and RTP/SAVP are offered with
+ * keys of both kinds (RFC 8643 §3.1), until the far end has taken those by DTLS.
+ */
 function offeredKeys(
   capabilities: Capabilities,
   previous: MediaDescription | null,
 ): Partial<MediaDescription> & Pick<MediaDescription, 'protocol' | 'dtls'> {
   const { dtls, srtp } = capabilities
   const isWebRtc = dtls !== undefined && (previous === null ? dtls.isWebRtc : hasIce(previous))
-  const isAsked = previous === null ? isWebRtc || srtp?.policy === 'dtls' : isDtls(previous)
-  if (dtls === undefined || !isAsked) return { ...offeredProtection(srtp, previous), dtls: null }
-  const side = ourSide(capabilities, dtls, 'actpass', isWebRtc)
-  if (!isWebRtc) return { protocol: previous?.protocol ?? 'UDP/TLS/RTP/SAVP', dtls: side }
+  const isAsked = previous === null ? isWebRtc || (srtp?.policy ?? 'off') !== 'off' : previous.dtls !== null
+  const keys = offeredProtection(srtp, previous)
+  if (dtls === undefined || !isAsked) return { ...keys, dtls: null }
+  const tlsId = previous?.dtls == null ? freshTlsId(capabilities) : previous.dtls.tlsId
+  const side = ourSide(capabilities, dtls, 'actpass', tlsId, isWebRtc)
+  if (!isWebRtc) return { ...keys, ...(dtls.role === null ? {} : { crypto: [] }), dtls: side }
   return {
     protocol: previous?.protocol ?? 'UDP/TLS/RTP/SAVPF',
     rtcpMux: true,
@@ -374,17 +391,36 @@ function offeredKeys(
 }
 
 /** Our role if keys of a medium can come by DTLS (RFC 8842 §5.2, §5.3); WebRTC needs no policy, but one port for all. */
-function dtlsOf({ dtls, rtcpMux }: MediaDescription, ours: Capabilities, isAnswer: boolean): DtlsRole | null {
-  if (dtls === null || ours.dtls === undefined) return null
-  const isAllowed = dtls.ice === null ? (ours.srtp?.policy ?? 'off') !== 'off' : rtcpMux
-  return isAllowed ? roleOf(dtls, isAnswer, ours.dtls.role) : null
+function dtlsOf(media: MediaDescription, ours: Capabilities, isAnswer: boolean): DtlsRole | null {
+  if (media.dtls === null || ours.dtls === undefined) return null
+  const isAllowed = hasIce(media) ? media.rtcpMux : (ours.srtp?.policy ?? 'off') !== 'off'
+  return isAllowed ? roleOf(media.dtls, isAnswer, ours.dtls.role) : null
 }
 
-const dtlsAgreed = ({ fingerprint, ice }: DtlsSide, role: DtlsRole): NegotiatedMedia['dtls'] => ({
-  role,
-  fingerprint,
-  ufrag: ice === null ? null : ice.ufrag,
-})
+/** Of two kinds of keys those by DTLS are taken, which nobody can read in the description; but RTP/SAVP means the others. */
+function takenKeys(media: MediaDescription, byDtls: DtlsRole | null, byDescription: Protection): Protection {
+  if (isDtls(media)) return byDtls
+  return isPlain(media) ? (byDtls ?? byDescription) : (byDescription ?? byDtls)
+}
+
+const dtlsAgreed = (media: MediaDescription, role: DtlsRole): NegotiatedDtls => {
+  const { fingerprint, tlsId, ice } = media.dtls!
+  return { role, fingerprint, tlsId, ufrag: hasIce(media) ? ice!.ufrag : null }
+}
+
+const freshTlsId = ({ srtp }: Pick<Capabilities, 'srtp'>): string | null =>
+  srtp === undefined ? null : newTlsId(srtp.random)
+
+/** Ours for an answer: only to an offer that has one, and as before while theirs is (RFC 8842 §5.3). */
+function answeredTlsId(
+  agreed: NegotiatedDtls | null,
+  ours: Pick<Capabilities, 'srtp' | 'dtls'>,
+  previous: MediaDescription | null,
+): string | null {
+  if (agreed === null || agreed.tlsId === null) return null
+  const isSame = agreed.tlsId === ours.dtls?.tlsId
+  return (isSame ? previous?.dtls?.tlsId : null) ?? freshTlsId(ours)
+}
 
 /** Reads the answer to our offer (RFC 3264 §7). `offer` is exactly what was sent. */
 export function applyAnswer(
@@ -397,9 +433,11 @@ export function applyAnswer(
   if ('error' in offered) return offered
   if ('error' in description) return description
   const policy = capabilities.srtp?.policy ?? 'off'
-  const match = findAudio(description, capabilities, (media, index) =>
-    isDtls(media) ? dtlsOf(media, capabilities, true) : protectionOfAnswer(media, offered.media[index], policy),
-  )
+  const match = findAudio(description, capabilities, (media, index) => {
+    const own = offered.media[index]
+    const byDtls = own?.dtls == null ? null : dtlsOf(media, capabilities, true)
+    return takenKeys(media, byDtls, protectionOfAnswer(media, own, policy))
+  })
   if ('error' in match) return match
   const own = offered.media[match.index]
   if (own === undefined || own.kind !== 'audio') return { error: 'malformed' }
@@ -453,6 +491,6 @@ function negotiated(
     held:
       media.direction === 'sendonly' || media.direction === 'inactive' || effectiveDirection(media) !== media.direction,
     srtp: keysOf(protection, own),
-    dtls: protection === 'active' || protection === 'passive' ? dtlsAgreed(media.dtls!, protection) : null,
+    dtls: protection === 'active' || protection === 'passive' ? dtlsAgreed(media, protection) : null,
   }
 }

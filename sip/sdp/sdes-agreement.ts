@@ -17,7 +17,7 @@ const SECURE: ReadonlySet<string> = new Set(['RTP/SAVP', 'RTP/SAVPF'])
 
 const DTLS: ReadonlySet<string> = new Set(['UDP/TLS/RTP/SAVPF', 'UDP/TLS/RTP/SAVP'])
 
-const isPlain = ({ protocol }: MediaDescription): boolean => PLAIN.has(protocol.toUpperCase())
+export const isPlain = ({ protocol }: MediaDescription): boolean => PLAIN.has(protocol.toUpperCase())
 const isSecure = ({ protocol }: MediaDescription): boolean => SECURE.has(protocol.toUpperCase())
 
 /** Whether its keys come by DTLS. */
@@ -75,13 +75,14 @@ export function answerCrypto(
   return { tag, suite, key: kept?.key ?? newKey(suite, srtp.random) }
 }
 
-/** Protocol and crypto lines of an offer: those of our last description, else by the policy. */
+/** Protocol and crypto lines of an offer: those of our last description, else by the policy. With `dtls` keys come by it alone. */
 export function offeredProtection(
   srtp: SrtpCapability | undefined,
   previous: MediaDescription | null,
 ): Pick<MediaDescription, 'protocol' | 'crypto'> {
   if (previous !== null) return { protocol: previous.protocol, crypto: previous.crypto }
   if (srtp === undefined || srtp.policy === 'off') return { protocol: 'RTP/AVP', crypto: [] }
+  if (srtp.policy === 'dtls') return { protocol: 'UDP/TLS/RTP/SAVP', crypto: [] }
   return { protocol: srtp.policy === 'optional' ? 'RTP/AVP' : 'RTP/SAVP', crypto: offerCrypto(srtp.random) }
 }
 

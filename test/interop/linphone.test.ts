@@ -82,21 +82,27 @@ test('Linphone registers, calls, is heard, puts on hold, comes back, presses a k
     await outside.ended
   }))
 
-test('Linphone is called by its extension, takes the call and talks', () =>
-  withPhone({ answers: true }, (called, extension) =>
-    withPhone({}, async phone => {
-      const id = await phone.call(addressed(extension))
-      await called.speak(await called.taken())
-      const { data } = await product.ok('GET', '/calls?status=in_progress')
-      await product.until('both are heard', async () => {
-        const { quality } = await product.ok('GET', `/calls/${data[0].id}`)
-        const heard = quality.filter((leg: { packets_received: number }) => leg.packets_received > 50)
-        return heard.length === 2 ? true : null
-      })
-      await phone.command(`terminate ${id}`)
-      await phone.until(id, 'Released')
-    }),
-  ))
+for (const [how, options] of Object.entries<Partial<LinphoneOptions>>({
+  '': {},
+  ', with SRTP and nothing else': { srtp: 'srtp', insists: true },
+  ', with keys by DTLS and nothing else': { srtp: 'dtls', insists: true },
+})) {
+  test(`Linphone is called by its extension, takes the call and talks${how}`, () =>
+    withPhone({ answers: true, ...options }, (called, extension) =>
+      withPhone({}, async phone => {
+        const id = await phone.call(addressed(extension))
+        await called.speak(await called.taken())
+        const { data } = await product.ok('GET', '/calls?status=in_progress')
+        await product.until('both are heard', async () => {
+          const { quality } = await product.ok('GET', `/calls/${data[0].id}`)
+          const heard = quality.filter((leg: { packets_received: number }) => leg.packets_received > 50)
+          return heard.length === 2 ? true : null
+        })
+        await phone.command(`terminate ${id}`)
+        await phone.until(id, 'Released')
+      }),
+    ))
+}
 
 test('Linphone transfers blind: whom it names is called, and the other two talk', () =>
   withPhone({}, async phone => {

@@ -18,6 +18,8 @@ export interface LinphoneOptions {
   answers?: boolean
   /** It offers only SRTP, with keys in SDP (SDES) or by DTLS. */
   srtp?: 'srtp' | 'dtls'
+  /** It takes nothing else when it is called, either. */
+  insists?: boolean
 }
 
 /** Debian's Linphone without a screen and without a sound card: controlled over its standard input, sends a tone from a file. */
@@ -39,14 +41,15 @@ export class Linphone {
     child.stderr.resume()
   }
 
-  static async start({ toneHz, answers = false, srtp }: LinphoneOptions): Promise<Linphone> {
+  static async start({ toneHz, answers = false, srtp, insists = false }: LinphoneOptions): Promise<Linphone> {
     const directory = mkdtempSync(join(tmpdir(), 'linphone-'))
     mkdirSync(join(directory, '.local/share/linphone'), { recursive: true })
     writeFileSync(join(directory, 'tone.wav'), toneFile(toneHz, 8000))
-    writeFileSync(
-      join(directory, 'rc'),
-      `[sip]\nauto_net_state_mon=1\nverify_server_certs=0\nmedia_encryption=${srtp ?? 'none'}\n[sound]\nechocancellation=0\n`,
-    )
+    const sip = ['auto_net_state_mon=1', 'verify_server_certs=0', `media_encryption=${srtp ?? 'none'}`]
+    if (insists) sip.push('media_encryption_mandatory=1')
+    // All Linphones of a machine would have the same port, and take each other's packets.
+    const rc = ['[sip]', ...sip, '[rtp]', 'audio_rtp_port=-1', '[sound]', 'echocancellation=0']
+    writeFileSync(join(directory, 'rc'), `${rc.join('\n')}\n`)
     const mode = answers ? ['--auto-answer'] : []
     const child = spawn('linphone-daemon', ['--config', join(directory, 'rc'), '--disable-stats-events', ...mode], {
       env: { ...process.env, HOME: directory },

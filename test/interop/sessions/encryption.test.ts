@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { product } from '../../e2e/shared-suite.ts'
-import { bodyOf, type RawPeer } from '../peers/raw-peer.ts'
+import { audioAt, bodyOf, type RawPeer } from '../peers/raw-peer.ts'
 import { calls, rawSuite } from '../peers/raw-suite.ts'
-import { BEGINS } from '../peers/raw-trunk.ts'
+import { BEGINS, rawTrunk } from '../peers/raw-trunk.ts'
 
-/** What far ends that insist on encryption of one kind are offered. */
+/** What far ends that insist on encryption of one kind are offered, and what they offer. */
 
 const test = rawSuite('interop/sessions/encryption')
 
@@ -28,8 +28,8 @@ async function refuses(peer: RawPeer, offers: number): Promise<string[]> {
 
 const OFFERS = {
   off: ['RTP/AVP'],
-  optional: ['RTP/AVP crypto', 'RTP/SAVP crypto', 'UDP/TLS/RTP/SAVP fingerprint'],
-  required: ['RTP/SAVP crypto', 'UDP/TLS/RTP/SAVP fingerprint'],
+  optional: ['RTP/AVP crypto fingerprint', 'RTP/SAVP crypto fingerprint', 'UDP/TLS/RTP/SAVP fingerprint'],
+  required: ['RTP/SAVP crypto fingerprint', 'UDP/TLS/RTP/SAVP fingerprint'],
   dtls: ['UDP/TLS/RTP/SAVP fingerprint'],
 }
 
@@ -49,6 +49,83 @@ test('who is called by REFER, and insists on keys by DTLS, is offered them', asy
   send(theirs('REFER', 1, [contact, `Refer-To: <sip:${prefix}12@${host}:${peer.port}>`]))
   assert.equal(await refuses(peer, OFFERS.optional.length), OFFERS.optional)
   send(theirs('BYE', 2))
+  await peer.next('200')
+})
+
+const FINGERPRINT = Array.from({ length: 32 }, (_, i) => (i + 16).toString(16).toUpperCase()).join(':')
+const CRYPTO = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.alloc(30, 7).toString('base64')}`
+const DTLS = [`a=fingerprint:sha-256 ${FINGERPRINT}`, 'a=setup:actpass']
+
+for (const [what, srtp, lines, answered] of [
+  ['keys in SDP', 'optional', [CRYPTO], 'RTP/AVP crypto'],
+  ['keys by DTLS', 'optional', DTLS, 'RTP/AVP fingerprint'],
+  ['keys by DTLS', 'required', DTLS, 'RTP/AVP fingerprint'],
+  ['keys by DTLS', 'off', DTLS, 'RTP/AVP'],
+  ['both', 'optional', [CRYPTO, ...DTLS], 'RTP/AVP fingerprint'],
+  ['both', 'off', [CRYPTO, ...DTLS], 'RTP/AVP'],
+  ['no certificate', 'optional', ['a=setup:actpass'], 'RTP/AVP'],
+] as const) {
+  test(`opportunistic SRTP: RTP/AVP with ${what} is answered ${answered} where \`srtp\` is ${srtp} (RFC 8643)`, async () => {
+    const { ours, theirs, send, peer } = await BEGINS['who has called us'](
+      product,
+      calls,
+      [],
+      { srtp },
+      audioAt(6100, '0', [...lines]),
+    )
+    assert.is(kindOf(ours.text), answered)
+    // Our own offer in this call keeps it.
+    send(theirs('INVITE', 2, ['Contact: <sip:far@127.0.0.1>']))
+    const offer = await peer.next('200')
+    assert.is(kindOf(offer.text), answered)
+    send(theirs('BYE', 3))
+    await peer.next('200')
+  })
+}
+
+test('opportunistic SRTP is refused where `srtp` is dtls, unless its keys come by DTLS', async () => {
+  const trunk = await rawTrunk(calls, { srtp: 'dtls' })
+  for (const [lines, status] of [
+    [[CRYPTO], '488'],
+    [DTLS, '200'],
+  ] as const) {
+    trunk.peer.send(
+      calls
+        .inviteFrom(trunk.peer, 'UDP', audioAt(6100, '0', [...lines]))
+        .replaceAll(`127.0.0.1:${trunk.peer.port}`, `${trunk.host}:${trunk.peer.port}`),
+      product.sip.port,
+    )
+    assert.is((await trunk.peer.next('488|200')).what, status)
+  }
+})
+
+test('`tls-id` is answered with ours, another one for another association (RFC 8842 §5.3)', async () => {
+  const offer = (id: string): string =>
+    audioAt(6100, '0', [...DTLS, `a=tls-id:${id}`]).replace('RTP/AVP', 'UDP/TLS/RTP/SAVP')
+  const idOf = (text: string): string => /^a=tls-id:([\w+/-]{20,255})\r?$/m.exec(bodyOf(text))?.[1] ?? ''
+  const [one, other] = ['abc3de65cddef001be82', 'abc3de65cddef001be83']
+  const { ours, theirs, send, peer } = await BEGINS['who has called us'](
+    product,
+    calls,
+    [],
+    { srtp: 'optional' },
+    offer(one),
+  )
+  const said = [idOf(ours.text)]
+  let cseq = 1
+  for (const body of [offer(one), offer(other), '']) {
+    const type = body === '' ? [] : ['Content-Type: application/sdp']
+    send(theirs('INVITE', ++cseq, ['Contact: <sip:far@127.0.0.1>', ...type], body))
+    const answer = await peer.next('200')
+    said.push(idOf(answer.text))
+    send(theirs('ACK', cseq, body === '' ? ['Content-Type: application/sdp'] : [], body === '' ? offer(other) : ''))
+  }
+  assert.ok(
+    said.every(id => id !== '' && id !== one && id !== other),
+    String(said),
+  )
+  assert.equal([said[0] === said[1], said[1] === said[2], said[2] === said[3]], [true, false, true])
+  send(theirs('BYE', ++cseq))
   await peer.next('200')
 })
 

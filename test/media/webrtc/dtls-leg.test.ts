@@ -68,12 +68,17 @@ function scene({ isMuxed = true, lose = () => false }: SceneOptions = {}) {
   ends.them = make('them', THEIRS, '192.0.2.22')
 
   /** A description: the far end of `name` is the other end, with this certificate. */
-  const agree = (name: 'us' | 'them', role: 'active' | 'passive', certificate: KeptCertificate): void => {
+  const agree = (
+    name: 'us' | 'them',
+    role: 'active' | 'passive',
+    certificate: KeptCertificate,
+    tlsId: string | null = null,
+  ): void => {
     const other = ends[name === 'us' ? 'them' : 'us']
     const media = mediaOf(other.host)
     const fingerprint = { hash: 'sha-256', value: fingerprintOf(certificate.certificate, 'sha-256') }
     const remote = { ...media.remote, port: other.port, rtcpPort: other.port + 1, rtcpMux: isMuxed }
-    ends[name].leg.connect({ ...media, remote, dtls: { role, fingerprint, ice: null } }, now)
+    ends[name].leg.connect({ ...media, remote, dtls: { role, fingerprint, tlsId, ice: null } }, now)
   }
   const run = async (frames: number): Promise<void> => {
     for (let i = 0; i < frames; i++, now += FRAME_MS) {
@@ -176,6 +181,28 @@ test('RFC 5763 §6.6: another certificate, as after a transfer elsewhere, gets a
     agree('them', role === 'active' ? 'passive' : 'active', OURS)
     await run(2 * SECOND)
     assert.ok(level(us, THEIR_HZ) > -20 && level(ends.them, OUR_HZ) > -20, role)
+  }
+})
+
+test('RFC 8842 §4: another `tls-id` with the same certificate has another handshake, until which the keys of before are good', async () => {
+  for (const role of ['active', 'passive'] as const) {
+    const { us, them, agree, run, level } = scene()
+    const both = (id: string): void => {
+      agree('us', role, THEIRS, id)
+      agree('them', role === 'active' ? 'passive' : 'active', OURS, id)
+    }
+    const shaken = (): number => us.sent.rtp.filter(isHandshake).length
+    both('first')
+    await run(SECOND)
+    const first = shaken()
+    both('first')
+    await run(SECOND)
+    assert.is(shaken(), first)
+    both('second')
+    await run(2 * SECOND)
+    assert.ok(shaken() > first, role)
+    assert.ok(level(us, THEIR_HZ) > -20 && level(them, OUR_HZ) > -20, role)
+    assert.is(us.leg.packetsRefused, 0)
   }
 })
 

@@ -11,6 +11,7 @@ const LOCAL = { ufrag: 'ours', pwd: 'ours-0123456789012345678' }
 const MEDIA: DtlsMedia = {
   role: 'passive',
   fingerprint: { hash: 'sha-256', value: '00' },
+  tlsId: null,
   ice: { local: LOCAL, remote: { ufrag: 'theirs' } },
 }
 const CHECK = formatStun(

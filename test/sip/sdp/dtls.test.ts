@@ -18,6 +18,7 @@ const OURS: Capabilities = {
   dtls: {
     fingerprint: { hash: 'sha-256', value: FINGERPRINT },
     role: null,
+    tlsId: null,
     ice: { ufrag: 'ours1234', pwd: 'ours-password-of-enough-chars'.replaceAll('-', '+') },
     ssrc: 4711,
     codecs: [],
@@ -201,7 +202,7 @@ test('RFC 5763 §5: DTLS without ICE is answered so, for the address of the desc
   )
   const { remoteHost, remotePort, remoteRtcpPort, rtcpMux, dtls } = media
   assert.equal([remoteHost, remotePort, remoteRtcpPort, rtcpMux], ['192.0.2.77', 4000, 4001, false])
-  assert.equal(dtls, { role: 'passive', fingerprint: { hash: 'sha-256', value: THEIRS }, ufrag: null })
+  assert.equal(dtls, { role: 'passive', fingerprint: { hash: 'sha-256', value: THEIRS }, tlsId: null, ufrag: null })
   const muxed = answered(`${PLAIN_OFFER}a=rtcp-mux\r\n`, withPolicy('optional'))
   assert.ok(muxed.media.rtcpMux && muxed.lines.includes('a=rtcp-mux'))
 })
@@ -232,8 +233,50 @@ test('`off` refuses DTLS without ICE, and `dtls` all else', () => {
   const sdes = `${PLAIN_OFFER.replace('UDP/TLS/RTP/SAVP', 'RTP/SAVP')}${crypto}`
   assert.not.ok('error' in answerOffer(bytes(sdes), withPolicy('required'), 'sendrecv', SESSION))
   for (const offer of [plain, sdes]) {
-    assert.equal(answerOffer(bytes(offer), withPolicy('dtls'), 'sendrecv', SESSION), refused)
+    const without = offer.replace(/a=fingerprint.*\r\n/, '')
+    assert.equal(answerOffer(bytes(without), withPolicy('dtls'), 'sendrecv', SESSION), refused)
   }
+})
+
+/** Protocol and keys of a description. */
+const keysIn = (description: Uint8Array): string[] =>
+  linesOf(description)
+    .flatMap(line => /^m=audio \d+ (\S+)|^a=(crypto|fingerprint|setup:\w+)/.exec(line)?.slice(1) ?? [])
+    .filter(found => found !== undefined)
+
+test('RFC 8643 §3.1: plain audio is offered with keys of both kinds where encryption is optional, and stays so until those by DTLS are taken', () => {
+  const ours = withPolicy('optional')
+  const offer = createOffer(ours, 'sendrecv', SESSION)
+  const both = ['RTP/AVP', 'fingerprint', 'setup:actpass', 'crypto', 'crypto', 'crypto']
+  assert.equal(keysIn(offer), both)
+  const answer = PLAIN_OFFER.replace('UDP/TLS/RTP/SAVP', 'RTP/AVP')
+  const tag = linesOf(offer).find(line => line.startsWith('a=crypto:1'))!
+  const outcomes = [
+    [answer.replace('actpass', 'active'), 'passive', false],
+    [answer.replace('actpass', 'passive'), 'active', false],
+    // It does not say who begins, as only an offer may.
+    [answer, undefined, false],
+    [answer.replace(/a=fingerprint.*\r\n/, `${tag}\r\n`), undefined, true],
+    [answer.replace(/a=fingerprint.*\r\n/, ''), undefined, false],
+  ] as const
+  for (const [text, role, hasKeys] of outcomes) {
+    const media = applyAnswer(offer, bytes(text), ours)
+    if ('error' in media) throw new Error(media.error)
+    assert.equal([media.dtls?.role, media.srtp !== null], [role, hasKeys])
+    const next = { ...ours, dtls: { ...ours.dtls!, role: role ?? null } }
+    const again = createOffer(next, 'sendonly', { id: '1', previous: offer })
+    assert.equal(keysIn(again), role === undefined ? both : both.slice(0, 3))
+  }
+})
+
+test('JSEP §5.1.2: RTP/SAVP with a certificate, and no keys that we take, has them by DTLS; ICE without its protocol is none', () => {
+  const ice = 'a=ice-ufrag:theirs\r\na=ice-pwd:theirpasswordof22chars0\r\n'
+  const old = `${PLAIN_OFFER}${ice}`.replace('UDP/TLS/RTP/SAVP', 'RTP/SAVPF')
+  const { media, lines } = answered(old, withPolicy('optional'))
+  assert.equal([media.dtls?.role, media.dtls?.ufrag, media.remotePort], ['passive', null, 4000])
+  assert.ok(lines.includes('m=audio 10000 RTP/SAVPF 8 101') && !lines.some(line => line.startsWith('a=ice')))
+  const withKeys = `${old}a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${'A'.repeat(40)}\r\n`
+  assert.ok(answered(withKeys, withPolicy('optional')).media.srtp !== null)
 })
 
 test('`dtls` offers it, whoever is to begin, and takes no answer without it; later offers stay so', () => {
