@@ -195,9 +195,7 @@ export async function paymentLineOf(
   tenant: Tenant,
   present: ParticipantRow[],
 ): Promise<ParticipantRow | undefined> {
-  for (const participant of present) {
-    if (await isOnPaymentNumber(db, tenant, participant)) return participant
-  }
+  for (const participant of present) if (await isOnPaymentNumber(db, tenant, participant)) return participant
   return undefined
 }
 

@@ -124,9 +124,7 @@ async function create(
   const given_at = body.given_at === undefined ? at : new Date(body.given_at).toISOString()
   if (given_at > at) return invalid('given_at', 'given_at is in the future.')
   const expires_at = body.expires_at == null ? null : new Date(body.expires_at).toISOString()
-  if (expires_at !== null && expires_at <= at) {
-    return invalid('expires_at', 'expires_at has passed.')
-  }
+  if (expires_at !== null && expires_at <= at) return invalid('expires_at', 'expires_at has passed.')
   const given = {
     ...{ phone, given_at, expires_at, purpose: body.purpose, metadata: body.metadata ?? {} },
     evidence: { ...NO_EVIDENCE, ...evidence },

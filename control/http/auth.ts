@@ -50,9 +50,7 @@ const HOW_TO_SEND = 'Send your API key as "Authorization: Bearer <key>".'
 
 /** The hash of the key in an `Authorization` header, by which keys are found; or why there is none. */
 export function keyHash(header: string | undefined): string | Problem {
-  if (header === undefined || header === '') {
-    return problem('api_key_missing', HOW_TO_SEND)
-  }
+  if (header === undefined || header === '') return problem('api_key_missing', HOW_TO_SEND)
   const secret = secretIn(header)
   return secret === undefined ? problem('api_key_invalid', `Not a key: ${HOW_TO_SEND}`) : sha256(secret)
 }

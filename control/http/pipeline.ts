@@ -54,6 +54,7 @@ declare module 'fastify' {
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+const MAX_BODY_BYTES = 1024 * 1024
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
 /** Mounts operations below `/v1`. Each request passes key, mode, scope, rate, version, idempotency and schema, in this order, before its handler. */
@@ -108,7 +109,7 @@ function serveOperations(v1: FastifyInstance, url: string, parts: OperationParts
   v1.route({
     method: one?.method ?? METHODS,
     url,
-    ...(one?.upload === undefined ? {} : { bodyLimit: uploadBodyLimit(one.upload) }),
+    bodyLimit: one?.upload === undefined ? MAX_BODY_BYTES : uploadBodyLimit(one.upload),
     onRequest: hook((request, reply) => {
       const found = v1.paths.find(request.method, segmentsOf(request.url) ?? [])
       if (found === undefined) {

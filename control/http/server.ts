@@ -9,14 +9,15 @@ import { EMPTY_PART, hasEmptyPart, NOT_JSON, OPERATIONS, pathOf, sendProblem } f
 import { type Problem, problem, storeUnavailable } from './errors.ts'
 import type { Upload } from './route.ts'
 import { answerMalformed } from './wire/malformed.ts'
-import { acceptMultipart, tooLarge, uploadBodyLimit } from './wire/multipart.ts'
+import { acceptMultipart, tooLarge } from './wire/multipart.ts'
 import type { Operation } from './wire/operation.ts'
 import type { OtherNodes } from './wire/other-nodes.ts'
 import { Paths, segmentsOf } from './wire/paths.ts'
 import { readQuery } from './wire/query-string.ts'
 import { compileRequestValidator, validationProblem } from './wire/validation.ts'
 
-const MAX_BODY_BYTES = 1024 * 1024
+/** Of what needs no key: the largest form, each of its characters escaped. Operations have limits of their own. */
+const MAX_BODY_BYTES = 32 * 1024
 /** A request must be complete by then, its header sooner, or its connection is closed. Checked at this interval [ms]. */
 const REQUEST_MS = 45_000
 const HEADERS_MS = 20_000
@@ -81,7 +82,7 @@ export async function createServer(parts: {
   await acceptMultipart(app)
   const outage = new StoreOutage(parts.log)
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const failure = translate(error, request.operation?.route.upload)
+    const failure = translate(error, request.routeOptions.bodyLimit, request.operation?.route.upload)
     const isBug = failure.problem === 'internal_error'
     if (isBug) parts.log.error({ err: error, requestId: request.id }, 'request failed')
     else outage.note(error)
@@ -130,12 +131,11 @@ const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
 const NO_HOST = problem('request_malformed', 'Send the header Host (RFC 9112 §3.2).')
 
 /** The only place where exceptions of the framework become our errors. */
-function translate(error: FastifyError, upload?: Upload): Problem {
+function translate(error: FastifyError, maxBodyBytes: number | undefined, upload?: Upload): Problem {
   if (error.validation !== undefined) return validationProblem(error.validation as never)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     if (upload !== undefined && upload.orText === undefined) return tooLarge(upload)
-    const most = upload === undefined ? MAX_BODY_BYTES : uploadBodyLimit(upload)
-    return problem('parameter_invalid', `The body is longer than ${most} bytes.`)
+    return problem('parameter_invalid', `The body is longer than ${maxBodyBytes ?? MAX_BODY_BYTES} bytes.`)
   }
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return NOT_JSON
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {

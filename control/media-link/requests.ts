@@ -26,8 +26,7 @@ export class MediaRequests {
   }
 
   /**
-   * Sends a request by `write`, which gets its ID, and resolves to its reply; never rejects. A request that was sent without a reply is
-   * `unanswered`.
+   * Sends a request by `write`, which gets its ID, and resolves to its reply; never rejects. A request that was sent without a reply is `unanswered`.
    */
   send<N extends CommandName>(write: (id: number) => void, name: N, deadlineMs: number): Promise<Reply<N> | Failure> {
     if (this.isFull) {

@@ -78,9 +78,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       reply: teamSchema,
       handler: (context, { params, body }) =>
         store.transaction(async trx => {
-          if (body.name !== undefined) {
-            await forTenant(trx, context).change('teams', params.id, { name: body.name })
-          }
+          if (body.name !== undefined) await forTenant(trx, context).change('teams', params.id, { name: body.name })
           return retrieve(deps, trx, context, params.id)
         }),
     }),

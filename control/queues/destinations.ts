@@ -40,9 +40,7 @@ export async function destinationOf(
   const { number, own } = outside
   const refused = await outsideProblem(db, tenant, number)
   if (refused !== null) return { failure: 'not_found', message: refused.message }
-  if (!tenant.livemode) {
-    return { kind: 'outside', onward: { to: number, from: own ?? from.uri, connectionId: null } }
-  }
+  if (!tenant.livemode) return { kind: 'outside', onward: { to: number, from: own ?? from.uri, connectionId: null } }
   const way = await freeWayTo(db, tenant, { to: number, from: own }, { sipHost, vault })
   if ('problem' in way) {
     return { failure: way.problem === 'capacity_exhausted' ? 'capacity' : 'not_found', message: way.message }

@@ -103,9 +103,7 @@ const create =
 
 /** A built-in tool has one name, which prompts and the offline model know; there may be several transfers. */
 function nameOf(kind: ToolKind, name: string | undefined): { name: string } | Problem {
-  if (kind === 'http' || kind === 'transfer') {
-    return name === undefined ? needed('name', 'name is missing.') : { name }
-  }
+  if (kind === 'http' || kind === 'transfer') return name === undefined ? needed('name', 'name is missing.') : { name }
   if (name === undefined || name === kind) return { name: kind }
   return invalid('name', `A tool of kind ${kind} must be named ${kind}.`)
 }

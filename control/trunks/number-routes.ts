@@ -88,9 +88,7 @@ const LAST_SANDBOX = 9999
 
 /** The number to create: as requested or, in test mode, by default the next free sandbox number. */
 async function chooseNumber(trx: Trx, context: Context, asked: string | undefined): Promise<string | Problem> {
-  if (context.livemode) {
-    return asked ?? needed('number', 'Missing required parameter: number.')
-  }
+  if (context.livemode) return asked ?? needed('number', 'Missing required parameter: number.')
   if (asked === undefined) return nextSandboxNumber(trx, context)
   if (SANDBOX.test(asked)) return asked
   const message =

@@ -112,9 +112,7 @@ export class Reconciler {
     await this.#endLostAttachments(snapshot, at)
     // Read before the first of them ends: others may be dialled in its place.
     const running = [...(await runningLegs(store.db)), ...(await centre.rungLegs())]
-    for (const id of running) {
-      if (!legs.has(id)) await this.#step(id, media, () => this.#endUnknown(id))
-    }
+    for (const id of running) if (!legs.has(id)) await this.#step(id, media, () => this.#endUnknown(id))
     await this.#each([snapshot], (trx, taken) => centre.reconcile(trx, taken))
     const closed = (await runningSessions(store.db)).filter(({ id }) => !rooms.has(id))
     await this.#each(closed, (trx, session) => closeSession(trx, session, { reason: null, at }))

@@ -3,10 +3,12 @@ import Type from 'typebox'
 import * as assert from 'uvu/assert'
 import { conflict, problem } from '../../../control/http/errors.ts'
 import { type Route, route } from '../../../control/http/route.ts'
+import { createServer } from '../../../control/http/server.ts'
 import { idParams, input, nullable, oneOf } from '../../../control/kernel/schema.ts'
 import { insertApiKey } from '../../../control/organisation/api-key-routes.ts'
 import { suite } from '../../harness.ts'
 import { ask, makeWorld, START, serve } from '../app-harness.ts'
+import { silent } from '../silent.ts'
 
 const test = suite('control/http/server')
 
@@ -293,6 +295,19 @@ test('a body of more than a mebibyte is refused', async () => {
   const answer = await ask(app, 'POST /v1/things', { key: live, body: { name: 'a'.repeat(1024 * 1024) } })
   assert.is(answer.status, 400)
   assert.is(answer.body.error.code, 'parameter_invalid')
+  assert.is(answer.body.error.message, 'The body is longer than 1048576 bytes.')
+})
+
+test('what needs no key takes bodies of at most 32 KiB, before anything of them is judged', async () => {
+  const forms = await createServer({ log: silent })
+  forms.post('/form', async ({ body }) => ({ is: typeof body }))
+  const told = async (length: number) => {
+    const { status, body } = await ask(forms, 'POST /form', { body: { name: 'a'.repeat(length) } })
+    return [status, body.error?.message ?? body.is]
+  }
+  assert.equal(await told(32_000), [200, 'object'])
+  assert.equal(await told(33_000), [400, 'The body is longer than 32768 bytes.'])
+  await forms.close()
 })
 
 test('an unknown route answers 404 in the envelope', async () => {

@@ -66,9 +66,7 @@ export class Seating {
       const refused = typeof verdict === 'object' ? verdict : ({ leave: 'room-closed', reason: 'rejected' } as const)
       return this.#change(rows, leaving(refused.leave, refused.reason))
     }
-    if (verdict === 'wait') {
-      return waited ? NOTHING : this.#change(rows, { step: 'waiting', prompted: 0 })
-    }
+    if (verdict === 'wait') return waited ? NOTHING : this.#change(rows, { step: 'waiting', prompted: 0 })
     if (waited) {
       await media.request('leg.stop_play', { legId })
       return this.#change(rows, { step: 'joining', let_in: 1 })
