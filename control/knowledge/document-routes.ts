@@ -6,6 +6,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
+import { enqueue } from '../kernel/jobs/queue.ts'
 import { idParams, input, metadata } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
@@ -84,7 +85,9 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
         'except as the last entry, because an empty list means all documents.',
       before: async (trx, context, { id }) => {
         const scoped = forTenant(trx, context)
-        await deps.search.remove(trx, context, id)
+        const { organisationId, livemode } = context
+        const job = { tenant: { organisationId, livemode }, document_id: id }
+        await enqueue(trx, 'kb.forget', job, { now: deps.now(), organisationId, key: id })
         await scoped.delete('kb_passages').where('document_id', '=', id).execute()
         await scoped.delete('kb_originals').where('id', '=', id).execute()
         const at = deps.now().toISOString()

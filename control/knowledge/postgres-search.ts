@@ -15,8 +15,11 @@ export const postgresSearch: PassageSearch = {
         values (${nameOf(tenant)}, ${documentId}, ${id}, ${words} || ${own})`.execute(trx)
     }
   },
-  async remove(trx, tenant, documentId) {
-    await sql`delete from kb_search where tenant = ${nameOf(tenant)} and document = ${documentId}`.execute(trx)
+  async remove(trx, tenant, documentId, limit) {
+    const of = sql`tenant = ${nameOf(tenant)} and document = ${documentId}`
+    const { numAffectedRows = 0n } = await sql`delete from kb_search where passage in (
+      select passage from kb_search where ${of} limit ${limit})`.execute(trx)
+    return Number(numAffectedRows)
   },
   async find(db, tenant, question, { documentIds, limit }) {
     const words = questionWords(plain(question)).map(word => sql`plainto_tsquery('kb_words', ${word})`)
@@ -26,6 +29,7 @@ export const postgresSearch: PassageSearch = {
     const { rows } = await sql<{ passage: string; had: number }>`
       select passage, ${countOf(words)} as had from kb_search
       where words @@ (${lexeme(markOf(tenant))}::tsquery && (${any})) and tenant = ${nameOf(tenant)} ${within}
+        and exists (select 1 from kb_passages where id = passage)
       order by had desc, ts_rank(words, ${any}, ${BY_LENGTH}) desc, passage limit ${limit}`.execute(db)
     return rows.map(({ passage, had }): Found => ({ passageId: passage, score: had / words.length }))
   },

@@ -15,8 +15,8 @@ export interface Found {
 /** Finds passages by full-text search, for each kind of database in its own way. */
 export interface PassageSearch {
   add(trx: Trx, tenant: Tenant, documentId: string, passages: Passage[]): Promise<void>
-  /** Deletes a document's passages. */
-  remove(trx: Trx, tenant: Tenant, documentId: string): Promise<void>
-  /** The passages that contain any word of the question, best first. `documentIds`: only of these documents; empty: of all. */
+  /** Deletes so many passages of a document, and answers how many there were. SQLite takes up to 2 ms for each. */
+  remove(trx: Trx, tenant: Tenant, documentId: string, limit: number): Promise<number>
+  /** The stored passages that contain any word of the question, best first. `documentIds`: only of these documents; empty: of all. */
   find(db: Db, tenant: Tenant, question: string, options: { documentIds: string[]; limit: number }): Promise<Found[]>
 }

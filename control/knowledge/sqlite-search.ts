@@ -18,11 +18,14 @@ export const sqliteSearch: PassageSearch = {
         values (${nameOf(tenant)}, ${documentId}, ${id}, ${text})`.execute(trx)
     }
   },
-  async remove(trx, tenant, documentId) {
+  async remove(trx, tenant, documentId, limit) {
     const match = `tenant : ${phrase(nameOf(tenant))} AND document : ${phrase(documentId)}`
-    await sql`delete from kb_search where rowid in (
-      select rowid from kb_search where kb_search match ${match} and document = ${documentId}
-    )`.execute(trx)
+    const { rows } = await sql<{ rowid: number }>`
+      select rowid from kb_search where kb_search match ${match} and document = ${documentId} limit ${limit}`.execute(
+      trx,
+    )
+    for (const { rowid } of rows) await sql`delete from kb_search where rowid = ${rowid}`.execute(trx)
+    return rows.length
   },
   async find(db, tenant, question, { documentIds, limit }) {
     const words = questionWords(question)
@@ -31,6 +34,7 @@ export const sqliteSearch: PassageSearch = {
     const match = `${within} AND text : (${words.map(phrase).join(' OR ')})`
     const { rows } = await sql<{ rowid: number; passage: string }>`
       select rowid, passage from kb_search where kb_search match ${match} and tenant = ${nameOf(tenant)}
+        and exists (select 1 from kb_passages where id = passage)
       order by bm25(kb_search, ${sql.raw(WEIGHTS)}) limit ${sql.lit(limit * CANDIDATES_PER_RESULT)}`.execute(db)
     const counts = new Map(rows.map(({ rowid }) => [rowid, 0]))
     for (const word of words) {

@@ -27,6 +27,7 @@ import { JobRunner } from '../kernel/jobs/runner.ts'
 import { mailHandler } from '../kernel/mail/job.ts'
 import { Beats } from '../kernel/nodes/heartbeat.ts'
 import { Periodic } from '../kernel/periodic.ts'
+import { forgetHandler } from '../knowledge/forget-job.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { writers } from '../models/writer.ts'
 import { organisationSettings } from '../organisation/routes.ts'
@@ -158,6 +159,7 @@ export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
       'call.review': reviewHandler({ store, now, models, meter }),
       'call.judge': judgeHandler({ store, now, models, meter }),
       'report.run': reportRunHandler({ store, now, sendMail }),
+      'kb.forget': forgetHandler(store, passageSearch(store.engine)),
       'import.run': importHandler({ store, now, targets: IMPORT_TARGETS }),
       // Without a mail server, mails wait for one.
       ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),

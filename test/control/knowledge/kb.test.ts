@@ -1,6 +1,12 @@
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { forgetHandler } from '../../../control/knowledge/forget-job.ts'
+import { passageSearch } from '../../../control/knowledge/passage-search.ts'
+import type { PassageSearch } from '../../../control/knowledge/search.ts'
 import { suite } from '../../harness.ts'
+import { silent } from '../silent.ts'
 import { makeWholeApp, refusal, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/knowledge/kb')
@@ -166,6 +172,34 @@ test('a deleted document, its passages and its stored original are gone at once'
     assert.is((await live(`GET /v1/kb/documents/${id}${path}`)).status, 404)
   }
   assert.is((await live(`DELETE /v1/kb/documents/${id}`)).status, 404)
+  await close()
+})
+
+test('the words of a deleted document leave the index a few passages at a time, for calls wait meanwhile; searches skip them at once', async () => {
+  const { live, close, store, clock } = await makeWholeApp()
+  const said = Array.from({ length: 30 }, (_, n) => `${`part ${n} `.repeat(100)}shop`).join('\n\n')
+  const { id, passage_count } = await add(live, said, { name: 'Gone' })
+  await add(live, HOURS, { name: 'Hours' })
+  await live(`DELETE /v1/kb/documents/${id}`)
+  assert.equal(await found(live, 'shop', { limit: 1 }), [['Hours', 1]])
+  const removed: number[] = []
+  const search = passageSearch(store.engine)
+  const counted: PassageSearch = {
+    ...search,
+    remove: async (...of) => {
+      removed.push(await search.remove(...of))
+      return removed.at(-1)!
+    },
+  }
+  const handlers = { 'kb.forget': forgetHandler(store, counted) }
+  const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers })
+  await jobs.runDue()
+  assert.equal([passage_count, removed], [30, [10, 10, 10, 0]])
+  assert.is(
+    await sql`select 1 from kb_search where document = ${id}`.execute(store.db).then(({ rows }) => rows.length),
+    0,
+  )
+  assert.is(jobs.counters.done, 1)
   await close()
 })
 

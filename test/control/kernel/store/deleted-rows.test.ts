@@ -41,7 +41,7 @@ test('nor are words of deleted documents in the search index, also where an olde
     await before(store)
     await store.transaction(trx => sqliteSearch.add(trx, TENANT, 'doc_1', passages('doc_1', WORD)))
     await store.transaction(trx => sqliteSearch.add(trx, TENANT, 'doc_2', passages('doc_2', 'shoes')))
-    await store.transaction(trx => sqliteSearch.remove(trx, TENANT, 'doc_1'))
+    await store.transaction(trx => sqliteSearch.remove(trx, TENANT, 'doc_1', 9))
     await store.close()
   }
   await deleteOne(async () => {})
