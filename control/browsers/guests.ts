@@ -59,10 +59,7 @@ export async function admitGuest(
   return { callId: row.id, token: await signClientToken(row, await clientTokenKey(store, vault)), role: verdict }
 }
 
-const CLOSED = {
-  not_open: 'The room is not open yet.',
-  closed: 'The room is closed.',
-} as const
+const CLOSED = { not_open: 'The room is not open yet.', closed: 'The room is closed.' } as const
 
 /** What a guest page shows of its call. */
 interface GuestState {

@@ -53,6 +53,4 @@ export const callbackSchema = Type.Object({
 export type Callback = Static<typeof callbackSchema>
 
 export const toCallback = (row: CallbackRow): Callback =>
-  showRow(callbackSchema, row, {
-    context: { web: row.web_context === null ? null : JSON.parse(row.web_context) },
-  })
+  showRow(callbackSchema, row, { context: { web: row.web_context === null ? null : JSON.parse(row.web_context) } })

@@ -59,10 +59,7 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
         changeDescription:
           'Updates the fields sent. Nested objects merge; lists replace. Calls that start afterwards use the new version.',
       },
-      {
-        description: '409 while a queue uses it; `details.used_by` lists them.',
-        usesOf: deps.usesOf,
-      },
+      { description: '409 while a queue uses it; `details.used_by` lists them.', usesOf: deps.usesOf },
     ),
     api.post({
       path: '/copilot_profiles/:id/duplicate',

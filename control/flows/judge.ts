@@ -7,9 +7,7 @@ import type { Judgement, JudgeRequest } from './engine/model.ts'
 /** Limited, because a caller waits for it [ms]. */
 const TIMEOUT_MS = 10_000
 
-const judgementSchema = input({
-  intent: nullable(Type.Integer({ description: 'The number of the intent.' })),
-})
+const judgementSchema = input({ intent: nullable(Type.Integer({ description: 'The number of the intent.' })) })
 
 /** Asks a model which of a flow's intents a caller's line expresses. */
 export async function judgedBy(

@@ -41,9 +41,7 @@ export const importSchema = apiObject('import', {
   failure: nullable(
     Type.Object(
       { code: Type.String(), message: Type.String(), line: nullable(Type.Integer()) },
-      {
-        description: 'Why the import failed. Rows written before stay.',
-      },
+      { description: 'Why the import failed. Rows written before stay.' },
     ),
   ),
   metadata,

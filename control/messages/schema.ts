@@ -18,9 +18,7 @@ export const messageSchema = apiObject('message', {
     Type.String({ description: 'The member whose phones it is for; null: it was sent to the organisation.' }),
   ),
   to: nullable(Type.String({ description: 'The address that the phone sent it to; null: it was sent by the API.' })),
-  text: Type.String({
-    description: 'As stored: the rules of `redaction` have been applied.',
-  }),
+  text: Type.String({ description: 'As stored: the rules of `redaction` have been applied.' }),
   status: oneOf(['received', 'queued', 'delivered', 'failed']),
   sip_code: nullable(Type.Integer({ description: "The phone's answer; 408: no answer, 503: not reached." })),
   created: timestamp(),
@@ -40,7 +38,4 @@ export const messageBody = input({
 })
 
 export const toMessage = (row: MessageRow): Message =>
-  showRow(messageSchema, row, {
-    direction: row.to_address === null ? 'outbound' : 'inbound',
-    to: row.to_address,
-  })
+  showRow(messageSchema, row, { direction: row.to_address === null ? 'outbound' : 'inbound', to: row.to_address })

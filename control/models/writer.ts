@@ -57,6 +57,4 @@ const modelWriter = (models: readonly ChatModel[], signal: AbortSignal): Writer 
 const languageName = (code: string): string => new Intl.DisplayNames(['en'], { type: 'language' }).of(code) ?? code
 
 /** For test keys: contacts nobody, and returns the first line of its input. */
-const mockWriter: Writer = {
-  write: async ({ text }) => ({ value: null, text: `(mock) ${text.split('\n', 1)[0]}` }),
-}
+const mockWriter: Writer = { write: async ({ text }) => ({ value: null, text: `(mock) ${text.split('\n', 1)[0]}` }) }

@@ -29,10 +29,7 @@ export const apiKeySchema = apiObject('api_key', {
 type ApiKey = Static<typeof apiKeySchema>
 
 export const apiKeyWithSecret = Type.Object(
-  {
-    ...apiKeySchema.properties,
-    secret: Type.String({ description: 'The key itself, returned only once.' }),
-  },
+  { ...apiKeySchema.properties, secret: Type.String({ description: 'The key itself, returned only once.' }) },
   { title: 'ApiKeyWithSecret' },
 )
 

@@ -47,9 +47,7 @@ const amounts = {
 }
 
 const cost = nullable(
-  Type.Number({
-    description: 'In the currency of `TANDEM_MODEL_PRICES`; null: some of it has no known price.',
-  }),
+  Type.Number({ description: 'In the currency of `TANDEM_MODEL_PRICES`; null: some of it has no known price.' }),
 )
 const tokens = { input_tokens: Type.Integer(), output_tokens: Type.Integer(), cost }
 const models = Type.Object(

@@ -21,9 +21,7 @@ const rolledUp = Type.Object({
   organisations: Type.Integer({ description: 'The organisations: those that you manage now.' }),
   meters: Type.Object(
     Object.fromEntries(meters.map(meter => [meter, Type.Integer()])) as Record<Meter, Type.TInteger>,
-    {
-      description: 'Totals of their ledgers for what began in that time (`GET /usage/entries`).',
-    },
+    { description: 'Totals of their ledgers for what began in that time (`GET /usage/entries`).' },
   ),
 })
 

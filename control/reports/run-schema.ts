@@ -32,6 +32,4 @@ export const reportRunSchema = apiObject('report_run', {
 export type ReportRun = Static<typeof reportRunSchema>
 
 export const toReportRun = (row: ReportRunRow): ReportRun =>
-  showRow(reportRunSchema, row, {
-    artifacts: { csv: row.csv === 1, pdf: row.pdf === 1 },
-  })
+  showRow(reportRunSchema, row, { artifacts: { csv: row.csv === 1, pdf: row.pdf === 1 } })

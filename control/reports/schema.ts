@@ -58,6 +58,4 @@ export const runParams = Type.Object({
 })
 
 export const toReport = (row: ReportRow): Report =>
-  showRow(reportSchema, row, {
-    formats: { csv: row.csv === 1, pdf: row.pdf === 1 },
-  })
+  showRow(reportSchema, row, { formats: { csv: row.csv === 1, pdf: row.pdf === 1 } })

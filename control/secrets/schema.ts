@@ -41,6 +41,4 @@ export const changeBody = partialInput({ description, metadata: metadataChange }
 export const rotateBody = input({ value })
 
 export const toSecret = (row: SecretRow, users: readonly User[]): Secret =>
-  showRow(secretSchema, row, {
-    used_by: users.map(({ object, id, name = '' }) => ({ object, id, name })),
-  })
+  showRow(secretSchema, row, { used_by: users.map(({ object, id, name = '' }) => ({ object, id, name })) })

@@ -61,10 +61,7 @@ export const settingsOf = (row: Pick<SiteRow, 'settings'>): SiteSettings =>
   storedSettings(DEFAULT_SETTINGS, row.settings)
 
 export const toSite = (row: SiteRow, publicUrl: string): Site =>
-  showRow(siteSchema, row, {
-    ...settingsOf(row),
-    script_url: `${publicUrl}/sites/form.js`,
-  })
+  showRow(siteSchema, row, { ...settingsOf(row), script_url: `${publicUrl}/sites/form.js` })
 
 /** What the form's script sends. */
 export const requestBody = input({

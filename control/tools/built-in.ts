@@ -19,10 +19,7 @@ export const BUILT_IN_TOOLS = {
     description:
       'Books a call back to the caller, who has asked for it or agreed to it. Tell him afterwards whether it is booked.',
     parameters: object({
-      phone: {
-        type: 'string',
-        description: "The number to call, in E.164, if it is not the caller's own.",
-      },
+      phone: { type: 'string', description: "The number to call, in E.164, if it is not the caller's own." },
       note: { type: 'string', description: 'What it is about, for who calls back.' },
     }),
   },

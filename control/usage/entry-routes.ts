@@ -47,7 +47,4 @@ export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
 ]
 
 const toUsageEntry = (row: UsageEntryRow): Static<typeof usageEntrySchema> =>
-  showRow(usageEntrySchema, row, {
-    quantity: Number(row.quantity),
-    unit: METERS[row.meter],
-  })
+  showRow(usageEntrySchema, row, { quantity: Number(row.quantity), unit: METERS[row.meter] })

@@ -23,12 +23,8 @@ export const mediaStreamSchema = apiObject('media_stream', {
   }),
   frames_sent: Type.Integer({ description: '20 ms frames sent so far, all tracks.' }),
   frames_dropped: Type.Integer({ description: 'Frames dropped because the receiver did not keep up.' }),
-  frames_received: Type.Integer({
-    description: 'For a bidirectional stream: 20 ms frames received for playback.',
-  }),
-  frames_refused: Type.Integer({
-    description: 'Those that were dropped because 60 s of audio were already queued.',
-  }),
+  frames_received: Type.Integer({ description: 'For a bidirectional stream: 20 ms frames received for playback.' }),
+  frames_refused: Type.Integer({ description: 'Those that were dropped because 60 s of audio were already queued.' }),
   ended_reason: nullable(
     Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed (also after a fault of ours)' }),
   ),
@@ -41,6 +37,4 @@ export const mediaStreamSchema = apiObject('media_stream', {
 export type MediaStream = Static<typeof mediaStreamSchema>
 
 export const toMediaStream = (row: MediaStreamRow): MediaStream =>
-  showRow(mediaStreamSchema, row, {
-    custom_parameters: JSON.parse(row.custom_parameters) as Record<string, string>,
-  })
+  showRow(mediaStreamSchema, row, { custom_parameters: JSON.parse(row.custom_parameters) as Record<string, string> })

@@ -36,13 +36,7 @@ export interface FlowState {
 }
 
 /** The loop limits. A flow that exceeds one ends with `loop_limit`. */
-export const LIMITS = {
-  nodesSinceInput: 50,
-  nodes: 1000,
-  inputs: 500,
-  repliesAtNode: 30,
-  history: 40,
-} as const
+export const LIMITS = { nodesSinceInput: 50, nodes: 1000, inputs: 500, repliesAtNode: 30, history: 40 } as const
 
 /** The state of a call that has not begun, with the initial variables. */
 export const newState = (variables: FlowVariables, forgetsAhead = false): FlowState => ({

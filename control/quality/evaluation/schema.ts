@@ -64,9 +64,7 @@ export const qaEvaluationSchema = apiObject('qa_evaluation', {
   criteria: Type.Array(criterionSchema),
   automatic_failures: Type.Array(failureSchema),
   review: oneOf(['none', 'wanted', 'done'], { description: 'Whether a person should review it, or has.' }),
-  reviews: Type.Array(reviewSchema, {
-    description: 'For calibration: the scores that reviewers would have given.',
-  }),
+  reviews: Type.Array(reviewSchema, { description: 'For calibration: the scores that reviewers would have given.' }),
   history: Type.Array(changeSchema, { description: 'Changes by people, oldest first.' }),
   created: timestamp(),
   updated: timestamp(),

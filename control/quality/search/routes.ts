@@ -99,6 +99,4 @@ function hits(
 }
 
 const toHit = (row: Hit & Pick<CallRow, 'user_id'>, parts: readonly string[]): Static<typeof hitSchema> =>
-  showRow(hitSchema, row, {
-    highlights: highlightsIn(row.text, parts),
-  })
+  showRow(hitSchema, row, { highlights: highlightsIn(row.text, parts) })

@@ -52,10 +52,7 @@ const credentialSchema = Type.Object({
   ),
 })
 const newCredentialSchema = Type.Object(
-  {
-    ...fields,
-    password: Type.String({ description: 'Returned only once.' }),
-  },
+  { ...fields, password: Type.String({ description: 'Returned only once.' }) },
   { title: 'SipCredentialWithPassword' },
 )
 const deletedSchema = Type.Object({

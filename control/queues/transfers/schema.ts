@@ -10,9 +10,7 @@ export const callTransferSchema = apiObject('call_transfer', {
     description: 'in: the participant requested it by REFER; out: we sent REFER to its far end.',
   }),
   to: Type.String(),
-  status: Type.String({
-    description: 'trying, ringing, completed, failed. After failed, the call is as before.',
-  }),
+  status: Type.String({ description: 'trying, ringing, completed, failed. After failed, the call is as before.' }),
   sip_code: nullable(Type.Integer({ description: 'Last answer of the target or the far end; 408: none.' })),
 })
 
