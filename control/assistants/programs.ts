@@ -20,8 +20,7 @@ import { nodeOf } from '../kernel/store/node.ts'
 import type { Step, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
-import type { LedRing } from './input.ts'
-import { HEARD, type HeardEvent, inputOfEvent, type ProgramInput } from './input.ts'
+import { HEARD, type HeardEvent, inputOfEvent, type LedRing, type ProgramInput } from './input.ts'
 import { Runs } from './runs.ts'
 import { insertInput, isLed, Stage, type StageParts, Stopped } from './stage.ts'
 import { endLostVoicemails, endVoicemail } from './voicemail/records.ts'
@@ -85,6 +84,8 @@ export class LivePrograms {
     target: ProgramTarget | MessageTarget,
   ): Promise<void> {
     const scoped = forTenant(trx, tenant)
+    const before = await scoped.find('call_programs', callId)
+    if (before !== undefined) await endProgram(trx, before, 'transfer', at)
     await scoped.delete('call_inputs').where('call_id', '=', callId).execute()
     await scoped.delete('call_programs').where('id', '=', callId).execute()
     await insertProgram(trx, tenant, { callId, legId }, target, at)
@@ -290,13 +291,20 @@ export class LivePrograms {
   async #giveOn(stage: Stage, target: ProgramTarget): Promise<boolean> {
     const { store, asksFirst } = this.#parts
     const { row, tenant, legId } = stage
-    const led = { callId: row.id, legId, at: stage.now().toISOString() }
+    const at = stage.now().toISOString()
+    const led = { callId: row.id, legId, at }
     const isAsked = await store.transaction(
       async trx => (await isLed(trx, row)) && (await asksFirst(trx, tenant, led, target)),
     )
-    const columns = await columnsOf(store.db, tenant, target)
-    if (!isAsked) await stage.commit({ change: { ...columns, state: null, hops: row.hops + 1 } })
-    return isAsked
+    if (isAsked) return true
+    const change = { ...(await columnsOf(store.db, tenant, target)), state: null, hops: row.hops + 1 }
+    const also = async (trx: Trx): Promise<void> => {
+      const ended = { status: 'ended' as const, end_reason: 'transfer', ended_at: at }
+      await tellProgram(trx, { ...row, ...ended }, 'call.flow.ended', at)
+      await tellProgram(trx, { ...row, ...change }, 'call.flow.started', at)
+    }
+    await stage.commit({ change, also })
+    return false
   }
 
   /** Ends the program of a call that something else leads from now on, in this transaction. */

@@ -110,8 +110,7 @@ export class BrowserAdmission {
     const legId = page.use === 'call' ? newId('participant') : null
     const admitted = await store.transaction(async trx => {
       if (isProblem(claims)) return claims
-      // The token stays unused until the organisation may have calls again. Softphones are always admitted, since a running call may
-      // continue there.
+      // The token stays unused until the organisation may have calls again. Softphones are admitted: a running call may continue there.
       const refused = legId === null ? null : await problemOf(trx, claims, asked.now.toISOString())
       if (refused !== null) return refused
       const used = await useClientToken(trx, claims, asked)

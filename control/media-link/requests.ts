@@ -25,9 +25,7 @@ export class MediaRequests {
     return this.#pending.size >= MAX_PENDING
   }
 
-  /**
-   * Sends a request by `write`, which gets its ID, and resolves to its reply; never rejects. A request that was sent without a reply is `unanswered`.
-   */
+  /** Sends a request by `write`, which gets its ID, and resolves to its reply, or `unanswered`; never rejects. */
   send<N extends CommandName>(write: (id: number) => void, name: N, deadlineMs: number): Promise<Reply<N> | Failure> {
     if (this.isFull) {
       this.counters.refused++

@@ -12,9 +12,7 @@ declare module '../../kernel/store/tables.ts' {
   }
 }
 
-/**
- * `waiting`: its call is unanswered, or was given to it by another node than the call's. `running`: it leads the call. `ended`: it no longer does.
- */
+/** `waiting`: its call is unanswered, or was given to it by another node. `running`: it leads the call. `ended`: it no longer does. */
 type ProgramStatus = 'waiting' | 'running' | 'ended'
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
 

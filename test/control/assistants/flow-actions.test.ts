@@ -26,6 +26,13 @@ const acting = (node: object, outcomes: string[], more: object = {}) => ({
   ...more,
 })
 
+interface Run {
+  flow_id: string | null
+  assistant_id: string | null
+  status: string
+  end_reason: string | null
+}
+
 /** The run of a call, once it has ended: a run that has not begun yet runs as little as one that is over. */
 async function runOf(world: LiveWorld, callId: string) {
   await world.media.committed()
@@ -220,6 +227,37 @@ test('a transfer to a conference room seats the caller in its session', async ()
     body.data.map((member: { id: string }) => member.id),
     ['part_1'],
   )
+  await world.close()
+})
+
+test('of each flow and assistant that leads a call it is told when it begins and when it ends, also where another one follows it', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  const assistant = await world.make('/assistants', { name: 'Desk', greeting: 'Hello.' })
+  const target = { type: 'assistant', id: assistant }
+  const first = await makeFlow(world, acting({ type: 'transfer', target }, ['failed']))
+  const last = await makeFlow(world, acting({ type: 'collect', script: 'Your number?', save_as: 'it' }, []), '2001')
+  media.dialIn('part_1', '2000')
+  const callId = await callOf(world, 'part_1')
+  await media.command('leg.listen', 'part_1')
+  const moved = await world.ask(`POST /v1/calls/${callId}/transfer`, { flow_id: last })
+  assert.is(moved.status, 200, moved.text)
+  await media.command('leg.collect', 'part_1')
+  media.hangUp('part_1')
+  await runOf(world, callId)
+  const { body } = await world.ask(`GET /v1/calls/${callId}/events`)
+  const told = body.data.reverse().flatMap(({ type, data }: { type: string; data: { object: Run } }) => {
+    const { flow_id, assistant_id, status, end_reason } = data.object
+    return /^call\.flow\.(started|ended)$/.test(type) ? [[type, flow_id ?? assistant_id, status, end_reason]] : []
+  })
+  assert.equal(told, [
+    ['call.flow.started', first, 'running', null],
+    ['call.flow.ended', first, 'ended', 'transfer'],
+    ['call.flow.started', assistant, 'running', null],
+    ['call.flow.ended', assistant, 'ended', 'transfer'],
+    ['call.flow.started', last, 'running', null],
+    ['call.flow.ended', last, 'ended', 'caller_hangup'],
+  ])
   await world.close()
 })
 
