@@ -5,6 +5,7 @@ import { conflict, invalid, isProblem, type Problem, problem } from '../http/err
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
+import { beginningOf } from '../organisation/business-hours.ts'
 import { organisationSettings } from '../organisation/routes.ts'
 import type { UserRole } from '../organisation/tables.ts'
 import { agentStatusesOf } from '../queues/agent-status.ts'
@@ -50,11 +51,9 @@ export async function floorOf({ now }: Pick<FloorDeps, 'now'>, db: Db, tenant: T
     .execute()
   const agents = await agentStatusesOf(db, tenant, users)
   const queues = await scoped.select('queues').selectAll().orderBy('name').limit(MAX_SHOWN).execute()
-  const midnight = DateTime.fromJSDate(now())
-    .setZone((await organisationSettings(db, tenant)).timezone)
-    .startOf('day')
-    .toJSDate()
-  const period = { from: midnight.toISOString(), serviceS: SERVICE_S }
+  const { timezone } = await organisationSettings(db, tenant)
+  const midnight = beginningOf(DateTime.fromJSDate(now(), { zone: timezone }))
+  const period = { from: midnight.toJSDate().toISOString(), serviceS: SERVICE_S }
   const calls = await agentsCalls(db, tenant)
   const alerts = await runningAlerts(
     db,

@@ -1,4 +1,4 @@
-import { DateTime } from 'luxon'
+import { DateTime, Interval } from 'luxon'
 
 export const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 type Day = (typeof DAYS)[number]
@@ -17,39 +17,36 @@ export interface BusinessHours {
 
 /** How far ahead an opening is searched for. */
 const HORIZON_DAYS = 370
-
-interface Span {
-  start: DateTime
-  end: DateTime
-}
+const DAY_MINUTES = 24 * 60
 
 /** The open spans that end after `from`, in order; adjacent ones are merged. */
-function* spansFrom(hours: OpeningHours, timezone: string, from: DateTime): Generator<Span> {
-  let day = from.setZone(timezone).startOf('day')
+function* spansFrom(
+  hours: OpeningHours,
+  timezone: string,
+  from: DateTime,
+): Generator<{ start: DateTime; end: DateTime }> {
+  let day = beginningOf(from.setZone(timezone))
   for (let i = 0; i < HORIZON_DAYS; i++, day = day.plus({ days: 1 })) {
     if (hours.holidays.includes(day.toFormat('yyyy-MM-dd'))) continue
     const spans = hours.weekly
       .filter(entry => entry.day === DAYS[day.weekday - 1])
-      .map(entry => ({ start: at(day, entry.open), end: at(day, entry.close) }))
-      .sort((a, b) => a.start.toMillis() - b.start.toMillis())
-    for (const span of merged(spans)) if (span.end > from) yield span
+      .map(entry => Interval.fromDateTimes(at(day, entry.open), at(day, entry.close)))
+    for (const { start, end } of Interval.merge(spans))
+      if (end! > from && end! > start!) yield { start: start!, end: end! }
   }
 }
 
-/** Spans in order of their start, merged so that none overlap. */
-function merged(spans: Span[]): Span[] {
-  const result: Span[] = []
-  for (const span of spans) {
-    const last = result.at(-1)
-    if (last === undefined || span.start > last.end) result.push({ ...span })
-    else if (span.end > last.end) last.end = span.end
-  }
-  return result
-}
+/** The first moment of a day, week or month; where the clock shows midnight twice in autumn, `startOf` alone may take the second one. */
+export const beginningOf = (at: DateTime, unit: 'day' | 'week' | 'month' = 'day'): DateTime =>
+  at.startOf(unit).getPossibleOffsets()[0]!
 
+/** The time on that day. One that the clock skips in spring is when the clock goes on, of two in autumn it is the first. */
 function at(day: DateTime, time: string): DateTime {
   const [hour = 0, minute = 0] = time.split(':').map(Number)
-  return day.set({ hour, minute })
+  for (let later = minute; ; later++) {
+    const found = day.set({ hour, minute: later })
+    if ((found.hour * 60 + found.minute - hour * 60 - later) % DAY_MINUTES === 0) return found
+  }
 }
 
 /** `from` itself if it is in business hours, otherwise the next opening; null: there is none within a year. */

@@ -1,12 +1,13 @@
 import { Cron } from 'croner'
 import { DateTime } from 'luxon'
+import { beginningOf } from '../organisation/business-hours.ts'
 import type { Period } from '../quality/period.ts'
 import type { ReportRow } from './tables.ts'
 
 /** The last whole day, week (from Monday) or month before `now` in the time zone. A day begins at 01:00 where daylight saving time skips midnight. */
 export function lastPeriod(unit: ReportRow['period'], now: Date, timezone: string): Period {
-  const end = DateTime.fromJSDate(now, { zone: timezone }).startOf(unit)
-  return { from: iso(end.minus({ [unit]: 1 }).startOf(unit)), to: iso(end) }
+  const end = beginningOf(DateTime.fromJSDate(now, { zone: timezone }), unit)
+  return { from: iso(beginningOf(end.minus({ [unit]: 1 }), unit)), to: iso(end) }
 }
 
 const iso = (time: DateTime): string => time.toJSDate().toISOString()

@@ -10,6 +10,7 @@ import { LIVE, type LiveParts, liveAnswer } from '../../http/wire/live-answer.ts
 import { input, nullable, timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { beginningOf } from '../../organisation/business-hours.ts'
 import type { QueueRow } from '../tables.ts'
 
 const api = operations('Queues', 'queues')
@@ -109,7 +110,7 @@ async function periodOf(
 ): Promise<Period | Problem> {
   const at = DateTime.fromJSDate(now())
   const begin =
-    from === undefined ? at.setZone(await timezoneOf(store.db, context)).startOf('day') : DateTime.fromISO(from)
+    from === undefined ? beginningOf(at.setZone(await timezoneOf(store.db, context))) : DateTime.fromISO(from)
   if (begin < at.minus({ days: MAX_DAYS })) return invalid('from', `from is more than ${MAX_DAYS} days ago.`)
   return { from: begin.toJSDate().toISOString(), serviceS }
 }

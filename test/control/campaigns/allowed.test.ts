@@ -28,10 +28,12 @@ test('allowed hours keep the wall clock of the contact when summer time begins, 
   assert.is(allowedFrom('2027-10-02T12:00:00.000Z', 'Australia/Sydney'), '2027-10-02T22:00:00.000Z')
 })
 
-test('hours that begin in the hour that clocks leave out begin when it would have begun', () => {
-  const early = [{ day: 'sunday' as const, open: '02:30', close: '05:00' }]
-  // 2:30 is 3:30 there on that day.
-  assert.is(allowedFrom('2027-03-14T05:00:00.000Z', 'America/New_York', early as never), '2027-03-14T07:30:00.000Z')
+test('hours that begin or end in the hour that clocks leave out do so when clocks go on', () => {
+  const allowed = (from: string, open: string, close: string) =>
+    allowedFrom(from, 'America/New_York', [{ day: 'sunday', open, close }] as never)
+  assert.is(allowed('2027-03-14T05:00:00.000Z', '02:30', '05:00'), '2027-03-14T07:00:00.000Z')
+  assert.is(allowed('2027-03-14T06:59:00.000Z', '00:00', '02:30'), '2027-03-14T06:59:00.000Z')
+  assert.is(allowed('2027-03-14T07:15:00.000Z', '00:00', '02:30'), '2027-03-21T04:00:00.000Z', 'it is 3:15 there')
 })
 
 test('a campaign that runs while clocks change calls each at nine o’clock of their own', async () => {

@@ -26,6 +26,20 @@ test('business hours keep their wall clock when summer time begins', () => {
   assert.is(next({ ...berlin, timezone: 'America/New_York' }, '2026-03-08T12:00:00Z'), '2026-03-09T13:00:00.000Z')
 })
 
+test('a time that the clock skips in spring is when it goes on: nobody is open when the clock shows that they are closed', () => {
+  const daily = (open: string, close: string, timezone = 'Europe/Berlin') => ({
+    hours: { weekly: DAYS.map(day => ({ day, open, close })), holidays: [] },
+    timezone,
+  })
+  // Berlin goes from 02:00 to 03:00 at 01:00 UTC.
+  assert.is(next(daily('01:30', '02:30'), '2026-03-29T00:59:00Z'), '2026-03-29T00:59:00.000Z')
+  assert.is(next(daily('01:30', '02:30'), '2026-03-29T01:15:00Z'), '2026-03-29T23:30:00.000Z', 'at 03:15')
+  assert.is(next(daily('02:30', '12:00'), '2026-03-29T00:00:00Z'), '2026-03-29T01:00:00.000Z')
+  assert.is(next(daily('02:00', '03:00'), '2026-03-29T00:00:00Z'), '2026-03-30T00:00:00.000Z', 'not on that day')
+  assert.is(next(daily('00:00', '00:30', 'Africa/Cairo'), '2026-04-23T12:00:00Z'), '2026-04-24T21:00:00.000Z')
+  assert.is(next(daily('02:15', '24:00', 'Australia/Lord_Howe'), '2026-10-03T15:00:00Z'), '2026-10-03T15:30:00.000Z')
+})
+
 test('minutes count only while the organisation is open', () => {
   assert.is(after(berlin, '2026-11-19T10:00:00Z', 30), '2026-11-19T10:30:00.000Z')
   assert.is(after(berlin, '2026-11-19T15:30:00Z', 60), '2026-11-20T08:30:00.000Z')

@@ -430,6 +430,14 @@ test('days follow each other without a gap where the clock skips midnight in spr
   })
 })
 
+test('days follow each other without a gap where the clock shows midnight twice in autumn', () => {
+  // In the Azores it is 00:00 to 01:00 twice on 25 October 2026, from 00:00 UTC on.
+  const day = (now: string) => lastPeriod('day', new Date(now), 'Atlantic/Azores')
+  assert.equal(day('2026-10-25T00:30:00Z'), { from: '2026-10-24T00:00:00.000Z', to: '2026-10-25T00:00:00.000Z' })
+  assert.equal(day('2026-10-25T12:00:00Z'), { from: '2026-10-24T00:00:00.000Z', to: '2026-10-25T00:00:00.000Z' })
+  assert.equal(day('2026-10-26T12:00:00Z'), { from: '2026-10-25T00:00:00.000Z', to: '2026-10-26T01:00:00.000Z' })
+})
+
 test('a time that the clock skips in spring comes when it goes on, one that it shows twice comes once', () => {
   const next = (schedule: string, after: string) =>
     nextRun(schedule, 'America/New_York', new Date(after))?.toISOString()
