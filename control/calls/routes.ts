@@ -96,6 +96,8 @@ export function callRoutes(deps: CallDeps): Route[] {
       path: '/calls',
       id: 'listCalls',
       summary: 'List calls',
+      description:
+        'By ID, the newest first. An ID that is known before its call begins (of a client token; of a callback or a call from a softphone, while the member is rung) keeps its place: so `ending_before` does not find every new call. `call.created` of `GET /events` does.',
       query: callSearch,
       reply: listOf(callSchema),
       reads: ['calls', 'participants'],

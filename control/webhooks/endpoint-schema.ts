@@ -13,7 +13,7 @@ export const webhookEndpointSchema = apiObject('webhook_endpoint', {
   ),
   failing_since: nullable(timestamp('The first failure since the last success.')),
   algorithm: Type.String({ description: 'hmac (`v1` signatures), ed25519 (`v1a` signatures)' }),
-  previous_algorithm: nullable(Type.String({ description: 'Hint of the previous key, while it still signs too.' })),
+  previous_algorithm: nullable(Type.String({ description: 'That of the previous key, while it still signs too.' })),
   previous_expires_at: nullable(timestamp('Until when the previous key signs too.')),
   api_version: Type.String({ description: 'API version of its payloads.' }),
   metadata,
