@@ -8,6 +8,8 @@ import {
   type NegotiatedMedia,
   type NegotiationError,
 } from '../../sip/sdp/offer-answer.ts'
+import { audioOf } from '../../sip/sdp/sdes-agreement.ts'
+import { nothingTaken } from '../../sip/sdp/session.ts'
 import type { Body } from '../../sip/user-agent.ts'
 import type { EarlyAudio, EngineLeg, LegBeginning } from '../engine/engine-protocol.ts'
 import { type Family, familyOf, isAny } from '../kernel/own-addresses.ts'
@@ -15,7 +17,16 @@ import type { LegMedia } from '../legs/leg-media.ts'
 import type { EndedReason, EventName, Events, Failure, ToneSource } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
-import { capabilitiesOf, type Described, isOver, type Line, legMediaOf, type MayReach } from './line.ts'
+import {
+  capabilitiesOf,
+  type Described,
+  isOver,
+  type Line,
+  legMediaOf,
+  type MayReach,
+  statusOfReason,
+  stricterAfter,
+} from './line.ts'
 
 export const SDP = 'application/sdp'
 
@@ -43,11 +54,19 @@ export class Descriptions {
     if (line.state === 'answered' || line.state === 'ended') return
     const media = body === null ? (line.early?.media ?? null) : this.agreed(line, body)
     line.state = 'answered'
-    if (media === null) {
-      this.#options.hangup(line, 'codec_mismatch')
-      return
+    if (media === null) this.#unusable(line, body !== null && audioOf(body.bytes) === null)
+    else await this.connectAnswered(line, media)
+  }
+
+  /** A call of ours is answered without audio: who refuses ours may insist on encryption of another kind, and is asked in the call. */
+  #unusable(line: Line, isRefused: boolean): void {
+    const isOpen = isRefused && line.media === null && line.description !== null
+    const stricter = isOpen ? stricterAfter(line, statusOfReason('codec_mismatch')) : null
+    if (stricter !== null) {
+      line.srtp = stricter
+      line.description = nothingTaken(line.description!)
     }
-    await this.connectAnswered(line, media)
+    if (stricter === null || !this.#ask(line, 'sendrecv', true)) this.#options.hangup(line, 'codec_mismatch')
   }
 
   /** Starts or changes the audio of a call that is answered: it ends if that fails. */
@@ -60,11 +79,8 @@ export class Descriptions {
   async lateAnswer(line: Line, body: Body): Promise<void> {
     if (line.description === null) return
     const media = this.agreed(line, body)
-    if (media === null) {
-      this.#options.hangup(line, 'codec_mismatch')
-      return
-    }
-    await this.connectAnswered(line, media)
+    if (media === null) this.#unusable(line, audioOf(body.bytes) === null)
+    else await this.connectAnswered(line, media)
   }
 
   /** The far end changes the session; `offer` null: it asks for ours. */
@@ -107,18 +123,24 @@ export class Descriptions {
   /** One re-INVITE at a time: while one is open, theirs or ours, its end leads here again. */
   tellHold(line: Line): void {
     const direction = directionOf(line)
-    if (line.state !== 'answered' || line.asked !== null || line.told === direction) return
+    if (line.state === 'answered' && line.asked === null && line.told !== direction) this.#ask(line, direction)
+  }
+
+  /** False: it cannot be asked now. `takesTime`: by re-INVITE. */
+  #ask(line: Line, direction: ReturnType<typeof directionOf>, takesTime = false): boolean {
     const before = line.description
     const offer = this.offer(line)
     let isSent = false
     this.#options.sip().do((agent, now) => {
-      const actions = agent.reinvite(line.sessionId, { type: SDP, bytes: offer }, now)
+      const actions = agent.reinvite(line.sessionId, { type: SDP, bytes: offer }, now, takesTime)
       isSent = actions.length > 0
       return actions
     })
-    if (!isSent) return
-    line.asked = { direction, before }
-    line.description = offer
+    if (isSent) {
+      line.asked = { direction, before }
+      line.description = offer
+    }
+    return isSent
   }
 
   async holdAnswered(line: Line, body: Body | null): Promise<void> {
@@ -136,6 +158,7 @@ export class Descriptions {
       line.description = line.asked.before
       line.told = line.asked.direction
       line.asked = null
+      if (line.media === null) this.#unusable(line, true)
     }
     this.tellHold(line)
   }

@@ -86,7 +86,7 @@ export function offeredProtection(
   return { protocol: srtp.policy === 'optional' ? 'RTP/AVP' : 'RTP/SAVP', crypto: offerCrypto(srtp.random) }
 }
 
-/** Our audio line in the last description that we sent; null: there is none. */
+/** The audio line of a description; null: there is none, or it is refused. */
 export function audioOf(description: Uint8Array | null): MediaDescription | null {
   const parsed = description === null ? null : parseSdp(description)
   if (parsed === null || 'error' in parsed) return null

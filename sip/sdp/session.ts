@@ -18,6 +18,12 @@ export function versioned(media: MediaDescription[], { host }: { host: string },
   return Buffer.compare(same, session.previous) === 0 ? same : write(String(BigInt(previous.origin.version) + 1n))
 }
 
+/** Our description as the far end leaves it that takes nothing of it. */
+export function nothingTaken(description: Uint8Array): Uint8Array {
+  const parsed = parseSdp(description)
+  return 'error' in parsed ? description : formatSdp({ ...parsed, media: parsed.media.map(refused) })
+}
+
 /** A refused or removed line. */
 export const refused = (media: MediaDescription): MediaDescription => ({
   ...media,

@@ -1,12 +1,16 @@
 import * as assert from 'uvu/assert'
 import { product } from '../../e2e/shared-suite.ts'
-import { audioAt, bodyOf, type RawPeer } from '../peers/raw-peer.ts'
+import { audioAt, bodyOf, field, type RawPeer } from '../peers/raw-peer.ts'
 import { calls, rawSuite } from '../peers/raw-suite.ts'
-import { BEGINS, rawTrunk } from '../peers/raw-trunk.ts'
+import { BEGINS, OFFER, rawTrunk } from '../peers/raw-trunk.ts'
 
 /** What far ends that insist on encryption of one kind are offered, and what they offer. */
 
 const test = rawSuite('interop/sessions/encryption')
+
+const FINGERPRINT = Array.from({ length: 32 }, (_, i) => (i + 16).toString(16).toUpperCase()).join(':')
+const CRYPTO = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.alloc(30, 7).toString('base64')}`
+const DTLS = [`a=fingerprint:sha-256 ${FINGERPRINT}`, 'a=setup:actpass']
 
 /** What is offered, and the kinds of keys in it. */
 const kindOf = (text: string): string => {
@@ -43,6 +47,51 @@ for (const [srtp, offers] of Object.entries(OFFERS)) {
   })
 }
 
+/** Audio that is refused. */
+const NONE = audioAt(0)
+/** An answer with keys in SDP. */
+const secureAt = (port: number): string => audioAt(port, '0', [CRYPTO]).replace('RTP/AVP', 'RTP/SAVP')
+
+test('who answers, and takes no plain audio, is offered another kind in the call (RFC 3264 §6)', async () => {
+  const { peer, prefix, contact } = await rawTrunk(calls, { srtp: 'optional' })
+  const { id } = await product.ok('POST', '/calls', { to: `${prefix}10` })
+  const first = await peer.next('INVITE')
+  // By re-INVITE, as Jami takes no other audio by UPDATE.
+  first.answer('200 OK', [contact, OFFER, 'Allow: INVITE, ACK, BYE, UPDATE'], NONE)
+  const second = await peer.next('INVITE')
+  assert.is((await product.ok('GET', `/calls/${id}`)).answered_at, null)
+  assert.is(field(second.text, 'call-id'), field(first.text, 'call-id'))
+  assert.is(kindOf(second.text), 'RTP/SAVP crypto fingerprint')
+  assert.match(bodyOf(second.text), /^o=tandem \d+ 2 /m)
+  second.answer('200 OK', [contact, OFFER], secureAt(6100))
+  await peer.next('ACK')
+  await product.until('it is answered', async () => (await product.ok('GET', `/calls/${id}`)).answered_at)
+  await product.ok('POST', `/calls/${id}/hangup`)
+  await peer.takes('BYE')
+})
+
+for (const [how, status, body] of [
+  ['by its answers', '200 OK', NONE],
+  ['by 488', '488 Not Acceptable Here', ''],
+] as const) {
+  test(`who answers, and refuses each offer ${how}, is hung up`, async () => {
+    const { peer, prefix, contact } = await rawTrunk(calls, { srtp: 'optional' })
+    const { id } = await product.ok('POST', '/calls', { to: `${prefix}10` })
+    await peer.takes('INVITE', '200 OK', [contact, OFFER], NONE)
+    const offered: string[] = []
+    for (;;) {
+      const next = await peer.next('INVITE|BYE')
+      if (next.what === 'INVITE') next.answer(status, [contact, ...(body === '' ? [] : [OFFER])], body)
+      else next.answer('200 OK')
+      if (next.what === 'BYE') break
+      offered.push(kindOf(next.text))
+    }
+    assert.equal(offered, OFFERS.optional.slice(1))
+    const call = await calls.endOf(id)
+    assert.equal([call.answered_at, call.ended_reason], [null, 'codec_mismatch'])
+  })
+}
+
 test('who is called by REFER, and insists on keys by DTLS, is offered them', async () => {
   const talk = await BEGINS['whom we have called'](product, calls, [], { transfers: 'bridge', srtp: 'optional' })
   const { peer, host, prefix, contact, theirs, send } = talk
@@ -51,10 +100,6 @@ test('who is called by REFER, and insists on keys by DTLS, is offered them', asy
   send(theirs('BYE', 2))
   await peer.next('200')
 })
-
-const FINGERPRINT = Array.from({ length: 32 }, (_, i) => (i + 16).toString(16).toUpperCase()).join(':')
-const CRYPTO = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.alloc(30, 7).toString('base64')}`
-const DTLS = [`a=fingerprint:sha-256 ${FINGERPRINT}`, 'a=setup:actpass']
 
 for (const [what, srtp, lines, answered] of [
   ['keys in SDP', 'optional', [CRYPTO], 'RTP/AVP crypto'],
