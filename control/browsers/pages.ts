@@ -105,7 +105,7 @@ async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): 
   }
   // A guest's own right PIN must not reset the count of wrong guesses at the moderators' PIN.
   const forgives = admitted.role === 'moderator' || room.moderator_pin_hash === null
-  if (pin !== '') await deps.store.transaction(trx => wasRight(trx, tenant, limits, { forgives }))
+  if (pin !== '') await deps.store.transaction(trx => wasRight(trx, tenant, limits, { forgives, at: new Date(now) }))
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
 }
 

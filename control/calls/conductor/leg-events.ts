@@ -165,7 +165,8 @@ export class LegEvents {
     const limits = callerLimits(room.id, call.from_address)
     const { lockedS } = await beginTry(trx, tenant, limits, new Date(at))
     if (lockedS === 0 && verdict !== 'wrong') {
-      await wasRight(trx, tenant, limits, { forgives: verdict === 'moderator' || room.moderator_pin_hash === null })
+      const forgives = verdict === 'moderator' || room.moderator_pin_hash === null
+      await wasRight(trx, tenant, limits, { forgives, at: new Date(at) })
     }
     return lockedS > 0
   }

@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
-import { beginTry, callerLimits } from '../../../../control/calls/conductor/rooms/pin-tries.ts'
+import { beginTry, callerLimits, guestLimits } from '../../../../control/calls/conductor/rooms/pin-tries.ts'
 import { suite } from '../../../harness.ts'
 import { type CallsWorld, makeCallsWorld } from '../../calls-world.ts'
 
 const test = suite('control/calls/conductor/pin')
 
+type Limits = Parameters<typeof beginTry>[2]
 type Press = { digits: string; ended?: 'terminator' | 'length' | 'timeout' }
 
 /** What is pressed, and where it leads: a seat with a role, or the prompt before the hang-up. */
@@ -123,6 +124,21 @@ test('callers who take turns are limited by their room', async () => {
   })
   assert.is(await callWith(world, 'part_1', 'eve', ['1111', '1234']), 'refused')
   assert.is(await callWith(world, 'part_99', 'mallory', ['1234']), 'refused')
+  await world.close()
+})
+
+test('wrong PINs of strangers lock out neither who was right before, nor the guests of the link, and theirs not the callers', async () => {
+  const world = await makeCallsWorld()
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const guess = (limits: Limits) => world.store.transaction(trx => beginTry(trx, tenant, limits, world.clock.now()))
+  assert.is(await callWith(world, 'part_1', 'ann', ['1234']), 'seated')
+  for (let n = 0; n < 30; n++) await guess(callerLimits(world.pinRoom, `eve${n}`))
+  assert.is(await callWith(world, 'part_2', 'mallory', ['1234']), 'refused')
+  assert.is(await callWith(world, 'part_3', 'ann', ['1111', '1234']), 'seated')
+  assert.is((await guess(guestLimits(world.pinRoom, 'link', '192.0.2.1'))).lockedS, 0)
+  // Who claims to be her guesses no more often than before.
+  assert.is(await callWith(world, 'part_4', 'ann', ['1111', '2222', '3333']), 'refused')
+  assert.is(await callWith(world, 'part_5', 'ann', ['1111', '2222', '1234']), 'refused')
   await world.close()
 })
 
