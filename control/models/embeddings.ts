@@ -153,10 +153,7 @@ export class Embeddings {
     const { baseUrl, apiKey, model } = this.#provider
     const answer = await this.#send({
       url: `${baseUrl}/embeddings`,
-      headers: {
-        'content-type': 'application/json',
-        ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }),
-      },
+      headers: { 'content-type': 'application/json', ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }) },
       body: JSON.stringify({ model, input, encoding_format: 'float' }),
       signal,
     })

@@ -71,11 +71,7 @@ const DEFAULT_QUALITY: QualitySettings = {
 /** JSON of `organisations.quality`; missing fields have their defaults. */
 export function qualityOf(json: string | null): QualitySettings {
   const stored: Static<typeof change> = json === null ? {} : JSON.parse(json)
-  return {
-    ...DEFAULT_QUALITY,
-    ...stored,
-    qa_sampling: { ...DEFAULT_QUALITY.qa_sampling, ...stored.qa_sampling },
-  }
+  return { ...DEFAULT_QUALITY, ...stored, qa_sampling: { ...DEFAULT_QUALITY.qa_sampling, ...stored.qa_sampling } }
 }
 
 /** The column, as far as a change touches it. */

@@ -51,10 +51,7 @@ const cost = nullable(
 )
 const tokens = { input_tokens: Type.Integer(), output_tokens: Type.Integer(), cost }
 const models = Type.Object(
-  {
-    ...tokens,
-    purposes: Type.Array(Type.Object({ purpose: oneOf([...PURPOSES]), model: Type.String(), ...tokens })),
-  },
+  { ...tokens, purposes: Type.Array(Type.Object({ purpose: oneOf([...PURPOSES]), model: Type.String(), ...tokens })) },
   {
     description:
       'Usage of language models by copilots, summaries and QA at the time of each request, as the provider counts it.',

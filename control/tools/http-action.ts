@@ -45,11 +45,7 @@ export const postAction = (
 ): Promise<HttpActionResult> =>
   httpAction(
     parts,
-    {
-      url,
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
-      body: JSON.stringify(input),
-    },
+    { url, headers: { 'content-type': 'application/json', 'idempotency-key': key }, body: JSON.stringify(input) },
     { timeoutMs: ACTION_TIMEOUT_MS, signal },
   )
 

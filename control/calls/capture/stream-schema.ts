@@ -13,10 +13,7 @@ export const mediaStreamSchema = apiObject('media_stream', {
   url: Type.String(),
   tracks: Type.String({ description: 'inbound, outbound, both' }),
   format: Type.String({ description: 'mulaw_8000, l16_16000, l16_8000' }),
-  custom_parameters: Type.Unsafe<Record<string, string>>({
-    type: 'object',
-    additionalProperties: { type: 'string' },
-  }),
+  custom_parameters: Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } }),
   status: Type.String({
     description:
       'connecting, streaming, stalled (the receiver does not answer pings or does not read), reconnecting, stopped, failed',

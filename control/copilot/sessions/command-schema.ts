@@ -65,11 +65,6 @@ export const answerSchema = Type.Object({
   answer: nullable(Type.String({ description: 'null: the knowledge base has no answer.' })),
   path: Type.String({ description: 'fast, deep' }),
   sources: Type.Array(
-    Type.Object({
-      document_id: Type.String(),
-      passage_id: Type.String(),
-      text: Type.String(),
-      score: Type.Number(),
-    }),
+    Type.Object({ document_id: Type.String(), passage_id: Type.String(), text: Type.String(), score: Type.Number() }),
   ),
 })

@@ -39,11 +39,7 @@ export const version20261101: ApiVersion = {
     ),
     changed(
       "A transcript's `segments` have a `speaker` and include the product's speech. Formerly they had the participants only.",
-      {
-        objects: ['call_transcript'],
-        operations: [],
-        shape: listed('segments', 'speaker', 'participant'),
-      },
+      { objects: ['call_transcript'], operations: [], shape: listed('segments', 'speaker', 'participant') },
     ),
     changed(
       "A media stream's `status` may be `stalled` if its receiver does not answer pings or does not read. Formerly it was `streaming`.",
@@ -71,10 +67,7 @@ export const version20261101: ApiVersion = {
     ),
     deprecated(
       'Version `2026-05-01`. It works until its sunset; until then it is translated to and from this version.',
-      {
-        version: '2026-05-01',
-        sunset: '2027-12-01',
-      },
+      { version: '2026-05-01', sunset: '2027-12-01' },
     ),
     added('Bidirectional media streams: `mode` of a stream, `frames_received` and `frames_refused`.'),
     added('`ended_detail` of a media stream.'),

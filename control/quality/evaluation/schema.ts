@@ -57,9 +57,7 @@ export const qaEvaluationSchema = apiObject('qa_evaluation', {
     description: 'pending: a model is working on it. needs_model: some criteria need a model or a person.',
   }),
   score: nullable(
-    Type.Number({
-      description: 'Weighted mean of the scores; 0 with an automatic failure; null: nothing is scored.',
-    }),
+    Type.Number({ description: 'Weighted mean of the scores; 0 with an automatic failure; null: nothing is scored.' }),
   ),
   criteria: Type.Array(criterionSchema),
   automatic_failures: Type.Array(failureSchema),

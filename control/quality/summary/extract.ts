@@ -50,11 +50,7 @@ const sentencesOf = (lines: readonly Line[]): Sentence[] =>
     [...segmenter.segment(line.text)]
       .map(({ segment }) => segment.trim())
       .filter(text => text !== '')
-      .map(text => ({
-        line,
-        text,
-        words: plainWords(text),
-      })),
+      .map(text => ({ line, text, words: plainWords(text) })),
   )
 
 const WISH =
