@@ -13,7 +13,6 @@ const BY_COMMAND = 'paused'
  */
 export class RecordedCall {
   readonly target: Target
-  hasFailed = false
   readonly #recorder: Recorder
   /** The legs that it is on, and the room of each. */
   readonly #attached = new Map<Leg, Tap>()
@@ -34,6 +33,11 @@ export class RecordedCall {
     this.#recorder = recorder
     this.#most = messageMs === undefined ? null : Math.ceil(messageMs / FRAME_MS)
     this.#waitsFor = messageMs === undefined ? null : 'prompt'
+  }
+
+  /** The disk has failed, which is reported at once; the call continues. */
+  get hasFailed(): boolean {
+    return this.#recorder.failure !== null
   }
 
   get recordingId(): string {

@@ -38,7 +38,11 @@ class Recordings implements SinkKind {
   /** The legs that are there already are still to enter. */
   #start({ recordingId, target, encrypted = false, messageMs }: Request<'recording.start'>): Ok | Failure {
     if (this.#has(recordingId)) return { failure: 'conflict', message: 'is being recorded already' }
-    const recorder = this.#writer.open(recordingId, message => this.#fail(recordingId, message), encrypted)
+    const recorder = this.#writer.open(
+      recordingId,
+      message => this.#tell('recording.failed', { recordingId, message }),
+      encrypted,
+    )
     if ('error' in recorder) return { failure: 'invalid', message: recorder.error }
     this.#entries.set(recordingId, new RecordedCall(target, recorder, messageMs))
     return {}
@@ -92,13 +96,6 @@ class Recordings implements SinkKind {
     this.#finishing.set(recordingId, finished)
     void finished.finally(() => this.#finishing.delete(recordingId))
     return {}
-  }
-
-  /** The disk failed under a running recording: reported once, and the call continues. */
-  #fail(recordingId: string, message: string): void {
-    const entry = this.#entries.get(recordingId)
-    if (entry !== undefined) entry.hasFailed = true
-    this.#tell('recording.failed', { recordingId, message })
   }
 
   #tell<N extends 'recording.ready' | 'recording.failed'>(name: N, body: Events[N]): void {

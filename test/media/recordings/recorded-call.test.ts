@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import type { RoomSpec } from '../../../media/protocol.ts'
+import { MANIFEST_FILE, partialDir } from '../../../media/recordings/recording-manifest.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { crossing } from '../../fakes/engine-group.ts'
 import { suite } from '../../harness.ts'
@@ -278,6 +279,16 @@ test('a recording that was begun with its room is asked for once more without ha
   assert.is((engine.engine.do('recording.start', asked) as { failure: string }).failure, 'conflict')
   engine.engine.do('leg.move', { legId: 'part_caller', room: SESSION, mustExist: false, muted: false })
   assert.is((engine.engine.do('recording.start', asked) as { failure: string }).failure, 'conflict')
+})
+
+test('a recording whose disk fails only when its last second is written is told as failed once', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  engine.run(10, saying([caller, CALLER_HZ]))
+  while (!existsSync(join(partialDir(dataDir, CALL), MANIFEST_FILE))) await new Promise(setImmediate)
+  rmSync(partialDir(dataDir, CALL), { recursive: true })
+  await engine.engine.shutdown()
+  assert.is(engine.of('recording.failed').length, 1)
+  assert.equal(engine.of('recording.ready'), [])
 })
 
 test.run()
