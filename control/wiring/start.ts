@@ -28,6 +28,8 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   // Closing a terminal sends SIGHUP too, which for a service means to reload its files: it does that anyway when it starts.
   const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   if (!isAtTerminal) process.on('SIGHUP', () => {})
+  // Rotations of logs send these, after which Node would open its debugger, or end.
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => {})
   // Files that we write cannot be read by other users, in any directory.
   process.umask(process.umask() | 0o007)
   const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)

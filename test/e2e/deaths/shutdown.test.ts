@@ -132,6 +132,17 @@ test(
 )
 
 test(
+  'SIGUSR1 and SIGUSR2, with which rotations of logs ask for another file, neither end it nor open a debugger',
+  async () => {
+    const product = await last(BRIEF)
+    for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.kill(product.pids.supervisor, signal)
+    assert.is(await product.stop(), 0)
+    assert.not.match(product.output, 'Debugger listening')
+  },
+  SLOW,
+)
+
+test(
   'a disk that fails: the recording fails and is told, the call goes on',
   async () => {
     const product = await last(BRIEF)
