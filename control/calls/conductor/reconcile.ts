@@ -81,7 +81,8 @@ export class Reconciler {
   /** Media does not have it: events were lost, or the command that was to create it never arrived. */
   async #endUnknown(legId: string): Promise<void> {
     const { store, now, centre, log } = this.#deps
-    log.warn({ legId }, 'media does not know a running leg')
+    const step = (await loadLeg(store.db, legId))?.participant.step
+    log.warn({ legId, step }, 'media does not know a running leg')
     await store.transaction(trx => centre.end(trx, legId, BY_FAULT, now()))
   }
 
