@@ -13,7 +13,7 @@ orders.unref()
 function die(way) {
   if (way === 'exit') process.exit(1)
   if (way === 'exception') setImmediate(() => JSON.parse('an exception that nobody catches'))
-  if (way === 'memory') for (const kept = []; ; ) kept.push(new Array(1000).fill(kept))
+  if (way === 'memory') for (const kept = []; ; ) kept.push(new Array(1_000_000).fill(0.5))
 }
 
 if (isMainThread) for (const [signal, way] of Object.entries(WAYS)) process.on(signal, () => orders.postMessage(way))
