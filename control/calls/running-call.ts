@@ -1,7 +1,9 @@
+import type { Failure } from '../../media/protocol.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { callCaptureOf } from './capture/call-capture.ts'
+import { mediaUnavailable } from './dial.ts'
 import type { CallRow } from './tables.ts'
 
 /** A call whose capture can be started now. */
@@ -14,4 +16,11 @@ export async function keepableCall(db: Db, tenant: Tenant, id: string): Promise<
   return call.ended_at === null && call.answered_at !== null
     ? call
     : conflict('not_running', 'The call is not in progress.')
+}
+
+/** Media captures a call in the call's own room, which there is no more once its party is in a conference room. */
+export function refusedByMedia(what: 'recorded' | 'transcribed', { failure, message }: Failure): Problem {
+  if (failure === 'unavailable') return mediaUnavailable(message)
+  const why = failure === 'not_found' ? 'it is in a conference room, whose session can be' : message
+  return conflict('not_possible', `The call cannot be ${what}: ${why}.`)
 }

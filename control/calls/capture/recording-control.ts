@@ -8,7 +8,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { beingStarted, mediaUnavailable } from '../dial.ts'
 import { insertRecording } from '../records.ts'
-import { keepableCall } from '../running-call.ts'
+import { keepableCall, refusedByMedia } from '../running-call.ts'
 import type { RecordingRow } from '../tables.ts'
 import { encryptsRecordings } from './call-capture.ts'
 import { endedMeanwhile, unconsentedProblem } from './demanded-consent.ts'
@@ -97,8 +97,7 @@ async function start(deps: CaptureControlDeps, context: Context, id: string): Pr
   const rows = forTenant(store.db, context).delete('recordings').where('call_id', '=', id)
   await rows.where('status', '=', 'recording').execute()
   await forTenant(store.db, context).change('calls', id, { record: 0 })
-  if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
-  return conflict('not_possible', `The call cannot be recorded: ${reply.message}.`)
+  return refusedByMedia('recorded', reply)
 }
 
 /** What the recording is now, or why it cannot be changed. */

@@ -7,7 +7,7 @@ import { input, languageTag } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { beingStarted, mediaUnavailable } from '../dial.ts'
 import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
-import { keepableCall } from '../running-call.ts'
+import { keepableCall, refusedByMedia } from '../running-call.ts'
 import { endedMeanwhile, unconsentedProblem } from './demanded-consent.ts'
 import type { CaptureControlDeps } from './recording-control.ts'
 import { wantTranscript } from './transcript-rows.ts'
@@ -78,8 +78,7 @@ async function start(
   }
   const rows = forTenant(store.db, context).delete('transcripts').where('id', '=', id)
   await rows.where('status', '=', 'running').execute()
-  if (reply.failure === 'unavailable') return mediaUnavailable(reply.message)
-  return conflict('not_possible', `The call cannot be transcribed: ${reply.message}.`)
+  return refusedByMedia('transcribed', reply)
 }
 
 async function stop(

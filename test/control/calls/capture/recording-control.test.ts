@@ -57,6 +57,26 @@ test('a pause that media carried out before control died is written and told by 
   await world.close()
 })
 
+test('a call that went into a conference room unrecorded cannot be recorded or transcribed there, and the answer says what can', async () => {
+  const world = await makeLiveWorld()
+  const { ask, media } = world
+  const id = await world.make('/conference_rooms', { name: 'Board' })
+  await world.make('/inbound_routes', { match: { to: '1' }, target: { type: 'room', id } })
+  await media.dialInUntil('leg.move', 'part_recorded', '1')
+  const calls = (await ask('GET /v1/calls')).body.data
+  const { id: callId } = calls.find(({ kind }: { kind: string }) => kind === 'party')
+  for (const [what, done] of [
+    ['recording', 'recorded'],
+    ['transcript', 'transcribed'],
+  ]) {
+    const { status, body } = await ask(`POST /v1/calls/${callId}/${what}/start`)
+    const message = `The call cannot be ${done}: it is in a conference room, whose session can be.`
+    assert.equal([status, body.error?.details?.reason, body.error?.message], [409, 'not_possible', message])
+    assert.is((await ask(`GET /v1/calls/${callId}/${what}`)).status, 404)
+  }
+  await world.close()
+})
+
 for (const noun of ['recording', 'transcript'] as const) {
   test(`a ${noun} that was to start while media could not be reached is not there: 503, and the next request starts it`, async () => {
     const world = await makeLiveWorld()
