@@ -30,6 +30,10 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
     }
   })
   // Everything since, backwards.
+  for (const table of ['api_keys', 'copilot_sessions', 'transcript_segments']) {
+    await before.db.schema.dropIndex(`${table}_own_id`).execute()
+    if (table !== 'api_keys') await before.db.schema.dropIndex(`${table}_own_call_id`).execute()
+  }
   await before.db.schema.alterTable('nodes').dropColumn('ws').execute()
   await before.db.schema.alterTable('nodes').dropColumn('sip').execute()
   await before.db.schema.alterTable('media_streams').dropColumn('ended_detail').execute()
