@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { captureFields, NO_CAPTURE } from '../capture-settings/settings.ts'
 import { storedSettings } from '../http/merge.ts'
-import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, objectName, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { callTarget } from '../tools/schema.ts'
 import type { AssistantRow } from './tables.ts'
@@ -102,7 +102,7 @@ export const assistantSchema = apiObject('assistant', {
 })
 export type Assistant = Static<typeof assistantSchema>
 
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 const parts = {
   ...fields,
   model: partialInput(model),

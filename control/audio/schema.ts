@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { apiObject, input, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, objectName, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { AudioAssetRow } from './tables.ts'
 
@@ -18,7 +18,7 @@ export const audioAssetSchema = apiObject('audio_asset', {
 })
 export type AudioAsset = Static<typeof audioAssetSchema>
 
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 const text = Type.String({ maxLength: 10_000, description: 'What the recording says.' })
 
 export const createBody = input({

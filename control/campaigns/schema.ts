@@ -8,6 +8,7 @@ import {
   metadata,
   metadataChange,
   nullable,
+  objectName,
   oneOf,
   partialInput,
   timestamp,
@@ -19,7 +20,7 @@ import { RETRIED, type RetriedResult } from './outcomes.ts'
 import { CAMPAIGN_STATUSES } from './states.ts'
 import type { CampaignRow } from './tables.ts'
 
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
 const cap = (description: string) => nullable(Type.Integer({ minimum: 1, maximum: 1_000_000, description }))
 

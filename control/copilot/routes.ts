@@ -8,20 +8,13 @@ import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { input } from '../kernel/schema.ts'
+import { input, objectName } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
 import { DEFAULT_SETTINGS, profileSettings, settingsProblem } from './profile.ts'
-import {
-  type CopilotProfile,
-  changeBody,
-  copilotProfileSchema,
-  createBody,
-  type ProfileSettings,
-  profileName,
-} from './schema.ts'
+import { type CopilotProfile, changeBody, copilotProfileSchema, createBody, type ProfileSettings } from './schema.ts'
 import type { CopilotProfileRow } from './tables.ts'
 import { copilotTemplateRoutes, templateOf } from './templates/routes.ts'
 
@@ -66,7 +59,7 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
       id: 'duplicateCopilotProfile',
       summary: 'Duplicate a copilot profile',
       body: input({
-        name: Type.Optional({ ...profileName, description: 'Default: the original\'s name with "(copy)" added.' }),
+        name: Type.Optional(objectName('Default: the original\'s name with "(copy)" added.')),
       }),
       status: 201,
       errors: [409],

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, objectName, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { criterionSchema } from '../organisation/rubric.ts'
 
 /** Fields of list items have defaults, so that stored items are complete: lists are replaced, never merged. */
@@ -9,7 +9,7 @@ const texts = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 500 }), { maxItems: 200, default: [], description })
 const flag = (fallback: boolean) => Type.Boolean({ default: fallback })
 const key = Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' })
-const label = Type.String({ minLength: 1, maxLength: 200 })
+const label = objectName()
 const severity = oneOf(['info', 'warning', 'critical'], { default: 'warning' })
 const list = <T extends Type.TSchema>(item: T, description: string) => Type.Array(item, { maxItems: 200, description })
 
@@ -164,7 +164,6 @@ export const copilotProfileSchema = apiObject('copilot_profile', {
 })
 export type CopilotProfile = Static<typeof copilotProfileSchema>
 
-export const profileName = Type.String({ minLength: 1, maxLength: 200 })
 const parts = {
   ...plain,
   kb: partialInput(kb),
@@ -174,7 +173,7 @@ const parts = {
   model: partialInput(model),
 }
 export const createBody = input({
-  name: profileName,
+  name: objectName(),
   template_id: Type.Optional(
     Type.String({
       maxLength: 200,
@@ -183,4 +182,4 @@ export const createBody = input({
   ),
   ...partialInput(parts).properties,
 })
-export const changeBody = partialInput({ name: profileName, ...parts })
+export const changeBody = partialInput({ name: objectName(), ...parts })

@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { captureFields } from '../capture-settings/settings.ts'
 import { listParameters } from '../http/list.ts'
-import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
+import { input, nullable, objectName, oneOf, partialInput } from '../kernel/schema.ts'
 import { flowKind, graphInput, variables } from './engine/graph.ts'
 import { ISSUE_SEVERITY } from './engine/validation.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from './step-schema.ts'
 
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 const description = Type.String({ maxLength: 2000 })
 const optional = Type.Optional
 
@@ -51,7 +51,7 @@ export const publishBody = input({
 })
 
 export const duplicateBody = input({
-  name: optional(Type.String({ minLength: 1, maxLength: 200, description: 'Default: the name with "(copy)".' })),
+  name: optional(objectName('Default: the name with "(copy)".')),
 })
 
 export const validateBody = input({

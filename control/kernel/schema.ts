@@ -29,6 +29,10 @@ export const metadataChange = pairs<string | null>(
   ' Merged with the stored ones; null removes one.',
 )
 
+/** What people call an object or a part of it: they find it by that in lists. */
+export const objectName = (description = '') =>
+  Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', ...(description && { description }) })
+
 /** An object of a request or of a model's answer: an unknown field is refused. */
 export const input = <T extends Type.TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })

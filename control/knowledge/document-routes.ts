@@ -7,7 +7,7 @@ import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
-import { idParams, input, metadata } from '../kernel/schema.ts'
+import { idParams, input, metadata, objectName } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { release } from '../usage/ledger.ts'
@@ -29,7 +29,7 @@ interface KbDocumentDeps {
 const MAX_BYTES = 2 * 1024 * 1024
 
 const createBody = input({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Default: the name of the file.' })),
+  name: Type.Optional(objectName('Default: the name of the file.')),
   text: Type.Optional(Type.String({ maxLength: MAX_BYTES, description: 'The document itself; or send `file`.' })),
   file: Type.Optional(
     input({

@@ -35,7 +35,9 @@ export const apiKeyWithSecret = Type.Object(
 
 const newKey = input({
   name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
-  scopes: Type.Optional(Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, description: 'Absent: all.' })),
+  scopes: Type.Optional(
+    Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Absent: all.' }),
+  ),
   mode: Type.Optional(oneOf(['live', 'test'], { description: 'Absent: the mode of the key that makes the request.' })),
   expires_at: Type.Optional(Type.String({ format: 'date-time' })),
 })

@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { invalid, type Problem } from '../http/errors.ts'
 import { type Exists, existsIn, listReferences, referenceProblem } from '../http/references.ts'
-import { input, nullable, partialInput } from '../kernel/schema.ts'
+import { input, nullable, objectName, partialInput } from '../kernel/schema.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { criterionSchema, rubricProblem } from './rubric.ts'
 
 const disposition = input({
   key: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' }),
-  label: Type.String({ minLength: 1, maxLength: 200 }),
+  label: objectName(),
   phrases: Type.Array(Type.String({ minLength: 1, maxLength: 500 }), {
     maxItems: 100,
     default: [],

@@ -6,7 +6,7 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, objectName, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
@@ -102,7 +102,7 @@ const organisationSchema = apiObject('organisation', {
 })
 
 const change = input({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  name: Type.Optional(objectName()),
   timezone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'IANA time zone.' })),
   country: Type.Optional(country),
   business_hours: Type.Optional(nullable(partialInput(businessHours))),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { invalid, needed, type Problem } from '../http/errors.ts'
-import { input, nullable, oneOf } from '../kernel/schema.ts'
+import { input, nullable, objectName, oneOf } from '../kernel/schema.ts'
 
 /** Rubrics by which calls are evaluated, of the organisation and of copilot profiles. */
 
@@ -42,7 +42,7 @@ const check = input({
 /** A criterion. Without a check, a model or a person judges it. */
 export const criterionSchema = input({
   key,
-  label: Type.String({ minLength: 1, maxLength: 200 }),
+  label: objectName(),
   description: Type.String({ maxLength: 2000, default: '', description: 'What a model or a person judges.' }),
   weight: Type.Number({ minimum: 0, maximum: 10_000, default: 1 }),
   check: Type.Optional(nullable(check)),

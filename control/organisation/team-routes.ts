@@ -5,7 +5,7 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { deleteRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { apiObject, input, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, objectName, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -30,7 +30,7 @@ const teamSchema = apiObject('team', {
 })
 type Team = Static<typeof teamSchema>
 
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 
 export function teamRoutes(deps: TeamDeps): Route[] {
   const { store, now } = deps

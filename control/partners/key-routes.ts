@@ -19,7 +19,9 @@ const PATH = '/partner/organisations/:id/api_keys'
 
 const newKey = input({
   name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
-  scopes: Type.Optional(Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, description: 'Absent: all.' })),
+  scopes: Type.Optional(
+    Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Absent: all.' }),
+  ),
 })
 const keyParams = Type.Object({ ...idParams.properties, key_id: idParams.properties.id })
 

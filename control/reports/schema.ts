@@ -6,7 +6,7 @@ import type { ReportRow } from './tables.ts'
 const MAX_RECIPIENTS = 20
 
 const fields = {
-  name: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\r\\n]*$' }),
+  name: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\r\\n]*\\S[^\\r\\n]*$' }),
   kind: oneOf(['calls', 'queues', 'agents', 'topics', 'summaries', 'evaluations'], {
     description:
       'One row for each call, each queue (figures of its statistics), each agent (figures of insights), each topic and reason, each summary of a call, or each criterion of each QA evaluation.',

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { roomSchedule, roomSettings } from '../calls/settings.ts'
 import { listParameters } from '../http/list.ts'
-import { input, nullable, partialInput } from '../kernel/schema.ts'
+import { input, nullable, objectName, partialInput } from '../kernel/schema.ts'
 
 const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })
 const fields = {
@@ -11,7 +11,7 @@ const fields = {
   settings: partialInput(roomSettings),
   schedule: partialInput(roomSchedule),
 }
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 
 export const createBody = input({ name, ...partialInput(fields).properties })
 

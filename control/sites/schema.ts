@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { storedSettings } from '../http/merge.ts'
-import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, input, nullable, objectName, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { SiteRow } from './tables.ts'
 
@@ -20,7 +20,7 @@ const plain = {
     oneOf(['en', 'he'], { description: "Language of the form's own texts; null: that of the page, else `en`." }),
   ),
 }
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 const active = Type.Boolean({ description: 'A site that is switched off accepts no requests.' })
 const queueId = nullable(
   Type.String({

@@ -8,7 +8,7 @@ import type { UsesOf } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
+import { input, nullable, objectName, oneOf, partialInput } from '../kernel/schema.ts'
 import { sentColumns } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../kernel/tenancy.ts'
@@ -66,7 +66,7 @@ const hosts = Type.Array(
 const PRINTABLE = '^[^\\x00-\\x1f\\x7f]*$'
 
 const changeBody = partialInput({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
+  name: objectName(),
   host: nullable(
     Type.String({
       pattern: HOST,
@@ -158,7 +158,7 @@ const changeBody = partialInput({
 })
 const createBody = input({
   ...changeBody.properties,
-  name: Type.String({ minLength: 1, maxLength: 200 }),
+  name: objectName(),
   kind: oneOf(['trunk', 'registration', 'peer']),
 })
 type Change = Static<typeof changeBody>

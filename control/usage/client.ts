@@ -1,10 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, objectName, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
-
-/** Name of an organisation that a partner manages. */
-export const clientName = Type.String({ minLength: 1, maxLength: 200 })
 
 /** Limits of a plan; null: no limit. */
 export const limitSchemas = {
@@ -47,7 +44,7 @@ export const reachedBy = ({ limits_reached }: Pick<PartnerOrganisationRow, 'limi
   limits_reached === null ? NONE_REACHED : JSON.parse(limits_reached)
 
 export const partnerOrganisationSchema = apiObject('partner_organisation', {
-  name: clientName,
+  name: objectName(),
   suspended: Type.Boolean({ description: 'Its requests and calls are refused: `organisation_suspended`.' }),
   limits: limitsSchema,
   limits_reached: Type.Object(

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { audioDefaults } from '../../calls/sound/audio-schema.ts'
 import { captureFields } from '../../capture-settings/settings.ts'
-import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { apiObject, input, nullable, objectName, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
 
 const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
 const members = (pattern: string, description: string) =>
@@ -78,7 +78,7 @@ export const queueSchema = apiObject('queue', {
 })
 export type Queue = Static<typeof queueSchema>
 
-const name = Type.String({ minLength: 1, maxLength: 200 })
+const name = objectName()
 const parts = {
   ...plain,
   overflow: partialInput(overflow),

@@ -9,7 +9,7 @@ import { suite } from '../../harness.ts'
 import { ask, makeWorld, serve } from '../app-harness.ts'
 import { casesOf, unbounded } from './cases.ts'
 import { productRoutes } from './product.ts'
-import type { Shape } from './shapes.ts'
+import { placesOf, type Shape } from './shapes.ts'
 
 const test = suite('control/conformance/parameters')
 
@@ -41,6 +41,16 @@ test('every string, list, number and map that an operation takes has its bounds'
     unbounded((route.query as Shape) ?? {}).map(param => `${name(route)} ${param}`),
   )
   assert.equal(queries, [])
+})
+
+test('no name or label that something has to have may be blank', () => {
+  const blank = withBody.flatMap(route =>
+    placesOf(bodyShape(route))
+      .filter(({ param, shape }) => /(^|\.)(name|label)$/.test(param) && (shape.minLength ?? 0) > 0)
+      .filter(({ shape: { pattern = '' } }) => new RegExp(pattern).test('   '))
+      .map(({ param }) => `${name(route)} ${param}`),
+  )
+  assert.equal(blank, [])
 })
 
 test(
