@@ -21,6 +21,7 @@ import {
   targetOf,
   toCallPci,
 } from './pci.ts'
+import { hasEnded, notRunning } from './running-call.ts'
 import type { CallRow } from './tables.ts'
 
 const api = operations('Card payments', 'pci')
@@ -87,8 +88,8 @@ async function setPci(
   if (!settings.enabled && body.action === 'pause')
     return problem('pci_not_enabled', 'Card-payment mode of the organisation is switched off.')
   const target = await targetOf(store.db, call)
-  const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
-  if (!isConnected || target === null) return notRunning()
+  const why = isBeingAsked(call) ? null : notRunning(call)
+  if (why !== null || target === null) return why ?? hasEnded()
   const others = (await pausesOf(store.db, context, call.id)).filter(({ id }) => id !== targetId(target))
   const request = { requestId: context.requestId, idempotencyKey: context.idempotencyKey }
   if (body.action === 'resume') {
@@ -115,8 +116,6 @@ async function setPci(
   })
   return answer(deps, context, call, reply, 'already_paused')
 }
-
-const notRunning = (): Problem => conflict('not_running', 'The call is not in progress.')
 
 async function answer(
   deps: PciDeps,
@@ -149,7 +148,7 @@ async function answer(
     case 'unanswered':
       return mediaUnavailable(reply.message)
     default:
-      return notRunning()
+      return hasEnded()
   }
 }
 

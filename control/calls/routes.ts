@@ -23,6 +23,7 @@ import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from '.
 import { hangUpLeg, mainLeg } from './legs.ts'
 import { participantSchema } from './participant-schema.ts'
 import { callsOf, legsOf, noteRequest } from './records.ts'
+import { hasEnded } from './running-call.ts'
 import { audioInput } from './sound/audio-schema.ts'
 import { participantAudioRoute, shownLive } from './sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
@@ -242,7 +243,7 @@ async function retrieve(deps: CallDeps, context: Context, id: string): Promise<C
 async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Problem | null> {
   const call = await forTenant(deps.store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
-  if (call.ended_at !== null) return context.isResumed ? null : conflict('not_running', 'The call has ended.')
+  if (call.ended_at !== null) return context.isResumed ? null : hasEnded()
   const legs = await legsOf(deps.store.db, call)
   await deps.store.transaction(trx => noteRequest(trx, context, legs))
   const reply = await endLine(deps.media, { call, legs })

@@ -13,9 +13,15 @@ export async function keepableCall(db: Db, tenant: Tenant, id: string): Promise<
   if (call.ended_at === null && callCaptureOf(call)?.asked === 'asking') {
     return conflict('being_asked', 'The recording announcement or question is being played to the caller.')
   }
-  return call.ended_at === null && call.answered_at !== null
-    ? call
-    : conflict('not_running', 'The call is not in progress.')
+  return notRunning(call) ?? call
+}
+
+export const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
+
+/** Why nothing can be done in the call now; null: it is in progress. */
+export function notRunning({ ended_at, answered_at }: CallRow): Problem | null {
+  if (ended_at !== null) return hasEnded()
+  return answered_at === null ? conflict('not_running', 'The call is not answered yet.') : null
 }
 
 /** Media captures a call in the call's own room, which there is no more once its party is in a conference room. */

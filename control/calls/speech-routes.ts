@@ -11,6 +11,7 @@ import { forTenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { OfferedVoices } from '../voices/offered.ts'
 import { mediaUnavailable } from './dial.ts'
+import { hasEnded, notRunning } from './running-call.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 const api = operations('Calls', 'calls')
@@ -144,8 +145,8 @@ async function running(
   const scoped = forTenant(store.db, context)
   const call = await scoped.find('calls', id)
   if (call === undefined) return missing('call', id)
-  if (call.ended_at !== null || call.answered_at === null)
-    return conflict('not_running', 'Nothing is being said in the call.')
+  const why = notRunning(call)
+  if (why !== null) return why
   if (call.kind === 'conference') return { call, leg: null }
   const leg = await scoped
     .select('participants')
@@ -165,7 +166,7 @@ function refusalOf(reply: object): Problem | null {
     case 'unanswered':
       return mediaUnavailable(reply.message)
     case 'not_found':
-      return conflict('not_running', 'The call has ended.')
+      return hasEnded()
     default:
       return conflict('not_possible', reply.message)
   }

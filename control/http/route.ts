@@ -78,7 +78,7 @@ interface Operation<P extends TSchema, Q extends TSchema, B extends TSchema, R e
    * (`remembered.ts`), unless the handler has called `context.passing()`.
    */
   reads?: readonly (keyof Database)[]
-  /** Statuses in addition to 400, 401, 403, 429, 500 and 503, which every operation has, and to 404, which those have whose path names an object. */
+  /** Statuses in addition to 400, 401, 403, 408, 429, 431, 500 and 503, which every operation has, and to 404, which those have whose path names an object. */
   errors?: number[]
 }
 

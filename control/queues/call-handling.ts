@@ -1,6 +1,7 @@
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
 import { outsideProblem, strayProblem } from '../calls/dial.ts'
 import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
+import { hasEnded } from '../calls/running-call.ts'
 import { isLeadable, STEPS } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
@@ -46,7 +47,7 @@ const isInRoom = (call: CallRow, leg: ParticipantRow | undefined): boolean =>
 
 /** Why a call cannot be acted on. */
 function unled(call: CallRow, leg: ParticipantRow | undefined): Problem {
-  if (call.ended_at !== null) return conflict('not_running', 'The call has ended.')
+  if (call.ended_at !== null) return hasEnded()
   if (leg?.step === 'consent') {
     return conflict('being_asked', 'The recording announcement or question is being played to the caller.')
   }

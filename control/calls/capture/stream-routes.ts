@@ -13,6 +13,7 @@ import type { Turns } from '../../kernel/turns.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { mediaUnavailable } from '../dial.ts'
 import { applyStream, endStream, progressOf, runningStreams, STOPPED } from '../records.ts'
+import { hasEnded } from '../running-call.ts'
 import type { MediaStreamRow } from '../tables.ts'
 import { insertStream } from './call-capture.ts'
 import { unconsentedProblem } from './demanded-consent.ts'
@@ -98,8 +99,6 @@ export function streamRoutes(deps: StreamDeps): Route[] {
 
 /** For the event of what media does. */
 const requestOf = ({ requestId, idempotencyKey }: Context) => ({ requestId, idempotencyKey })
-
-const hasEnded = (): Problem => conflict('not_running', 'The call has ended.')
 
 async function createStream(
   deps: StreamDeps,

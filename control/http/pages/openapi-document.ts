@@ -33,9 +33,11 @@ const FAILURES: Readonly<Record<string, { name: string; code: ErrorCode; message
   401: { name: 'Unauthorized', code: 'api_key_invalid', message: 'The key is not valid.' },
   403: { name: 'Forbidden', code: 'scope_missing', message: 'The key lacks the scope calls:write.' },
   404: { name: 'NotFound', code: 'resource_missing', message: 'No such call: call_1', param: 'id' },
+  408: { name: 'RequestTimeout', code: 'request_timeout', message: 'The request was not complete in time.' },
   409: { name: 'Conflict', code: 'resource_conflict', message: 'The call is not running.' },
   416: { name: 'RangeNotSatisfiable', code: 'range_not_satisfiable', message: 'The file has 1000 bytes.' },
   429: { name: 'TooManyRequests', code: 'rate_limited', message: 'Too many requests.' },
+  431: { name: 'HeadersTooLarge', code: 'headers_too_large', message: ERRORS.headers_too_large.help },
   500: { name: 'InternalError', code: 'internal_error', message: 'Something failed on our side.' },
   503: { name: 'Unavailable', code: 'media_unavailable', message: 'The media engine is being restarted.' },
 }

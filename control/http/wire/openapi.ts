@@ -8,7 +8,7 @@ import { ERRORS } from '../errors.ts'
 import type { Route } from '../route.ts'
 import { defaultsOptional } from './defaults.ts'
 
-const EVERYWHERE = [400, 401, 403, 429, 500, 503]
+const EVERYWHERE = [400, 401, 403, 408, 429, 431, 500, 503]
 
 const errorSchema = Type.Object({
   error: Type.Object(

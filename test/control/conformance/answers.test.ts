@@ -296,10 +296,13 @@ test(
   SLOW,
 )
 
+/** Answered for any operation before one is known; what a socket gets then is seen in `http/newcomers.test.ts`. */
+const UNROUTED = [408, 431]
+
 test('every status that an operation documents has been seen', () => {
   const missing = routes.flatMap(route =>
     documented(route)
-      .filter(status => !seen.get(route.id)?.has(status))
+      .filter(status => !UNROUTED.includes(status) && !seen.get(route.id)?.has(status))
       .map(status => `${name(route)} (${route.id}) ${status}`),
   )
   assert.equal(missing, [])

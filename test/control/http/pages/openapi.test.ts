@@ -2,6 +2,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import * as assert from 'uvu/assert'
+import { ERRORS } from '../../../../control/http/errors.ts'
 import { VERSIONS } from '../../../../control/kernel/versions/current.ts'
 import { suite } from '../../../harness.ts'
 import { makeWholeApp } from '../../whole-app.ts'
@@ -75,6 +76,12 @@ VERSIONS.forEach((version, i) => {
         assert.ok(shown.headers['Request-Id'] && shown.headers['Service-Version'], `${operationId} ${status}`)
       }
     }
+  })
+
+  test(`every status of the catalogue of errors is one that ${version} describes; 405 is no operation's`, () => {
+    const described = new Set(operations.flatMap(({ responses }) => Object.keys(responses)))
+    const lacking = Object.values(ERRORS).filter(({ status }) => status !== 405 && !described.has(String(status)))
+    assert.equal(lacking, [])
   })
 
   test(`a file that can be got in parts is described so in ${version}: the header \`Range\`, and 206`, () => {
