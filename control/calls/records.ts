@@ -88,7 +88,7 @@ export async function applyToLeg(
   if (Object.keys(decision.participant).length > 0) await writeLeg(trx, tenant, participant.id, decision.participant)
   const legs = changed.ended_at == null ? [] : await legsOf(trx, call)
   const others = legs.filter(({ id }) => id !== participant.id)
-  const live = new Map(figures.map(({ legId, quality }) => [legId, quality]))
+  const live = liveOf(figures)
   for (const type of decision.events) {
     const ofParticipant = type.startsWith('conference.participant.')
     const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant, ...others], live)
@@ -98,6 +98,8 @@ export async function applyToLeg(
   }
   return { ...rows, call, participant }
 }
+
+const liveOf = (figures: LegEnd['others'] = []) => new Map(figures.map(({ legId, quality }) => [legId, quality]))
 
 /** Notes which request ends these legs, for the events that tell of it: the first attempt, where one resumes another. */
 export async function noteRequest(trx: Trx, context: Context, legs: readonly ParticipantRow[]): Promise<void> {
@@ -265,7 +267,7 @@ export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): 
 export async function endSession(
   trx: Trx,
   session: CallRow,
-  { reason, at, ...end }: Pick<LegEnd, 'durationMs' | 'isPast'> & { reason: EndedReason | null; at: string },
+  { reason, at, ...end }: Pick<LegEnd, 'durationMs' | 'isPast' | 'others'> & { reason: EndedReason | null; at: string },
 ): Promise<void> {
   if (session.ended_at !== null) return
   const tenant = tenantOf(session)
@@ -277,7 +279,7 @@ export async function endSession(
   const change = { status: 'completed' as const, ended_reason, ended_at: at, duration_ms }
   await forTenant(trx, tenant).change('calls', session.id, change)
   await countEnd(trx, tenant, { ...session, ...change })
-  const object = toCall({ ...session, ...change }, legs)
+  const object = toCall({ ...session, ...change }, legs, liveOf(end.others))
   await appendEvent(trx, tenant, { type: 'conference.ended', at, object, callId: session.id, request: requestOf(last) })
 }
 

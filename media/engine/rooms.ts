@@ -225,7 +225,7 @@ export class Rooms {
     this.#toldOf(room.spec)('leg.left', { legId: leg.id, roomId: room.spec.roomId })
     room.left(leg)
     if (room.legs.length === 0) {
-      this.#closeIfEmpty(room)
+      this.#closeIfEmpty(room, leg)
       return
     }
     this.#syncPause(room)
@@ -233,11 +233,11 @@ export class Rooms {
   }
 
   /** A room that somebody is about to enter stays open. */
-  #closeIfEmpty(room: Room): void {
-    if (room.legs.length === 0 && this.#spans.placesIn(room.spec.roomId) === 0) this.#close(room)
+  #closeIfEmpty(room: Room, last?: Leg): void {
+    if (room.legs.length === 0 && this.#spans.placesIn(room.spec.roomId) === 0) this.#close(room, last)
   }
 
-  #close(room: Room): void {
+  #close(room: Room, last?: Leg): void {
     const { roomId } = room.spec
     this.#rooms.delete(roomId)
     this.#spans.close(room)
@@ -248,7 +248,9 @@ export class Rooms {
     this.#unschedule(room)
     const durationMs = Math.round(this.#options.now() - (this.#openedMs.get(roomId) ?? 0))
     this.#openedMs.delete(roomId)
-    this.#toldOf(room.spec)('room.closed', { roomId, durationMs })
+    const figures =
+      last === undefined || last instanceof GuestLeg ? {} : { last: { legId: last.id, quality: last.quality } }
+    this.#toldOf(room.spec)('room.closed', { roomId, durationMs, ...figures })
   }
 
   // ------------------------------------------------------------------ rooms whose members are on several threads

@@ -141,7 +141,8 @@ export interface Events {
   /** A conference begins or ends. Not reported for a party's own room. */
   'room.opened': { roomId: string }
   /** `durationMs`: since it was opened, by a clock that nobody sets. */
-  'room.closed': { roomId: string; durationMs?: number }
+  /** `last`: the figures so far of who left last, whose call may be about to end. Absent: nobody was there, or a leg of another thread. */
+  'room.closed': { roomId: string; durationMs?: number; last?: LegFigures }
   /** A pause began or ended, by a command (`request` as there) or by its own deadline. */
   'capture.changed': {
     target: Target

@@ -112,6 +112,32 @@ test(
 )
 
 test(
+  'conference.ended has the figures of everybody who was there, the last to leave too, as the session has them then',
+  async () => {
+    const seated = await threeSeated()
+    speak(seated)
+    await seated[0]!.call.heard.next(1000)
+    const [{ sessionId }] = seated as [Seated, ...Seated[]]
+    for (const { call, callId } of seated) {
+      await call.hangup()
+      await endedCall(product, callId)
+    }
+    const ended = await product.until('the session ends', async () =>
+      (await product.all(`/calls/${sessionId}/events`)).find(({ type }) => type === 'conference.ended'),
+    )
+    const { quality } = ended.data.object
+    assert.equal(
+      quality.map((one: { participant_id: string }) => one.participant_id).sort(),
+      seated.map(one => one.participantId).sort(),
+    )
+    for (const { packets_received } of quality) assert.ok(packets_received > 50, String(packets_received))
+    assert.equal(quality, (await product.ok('GET', `/calls/${sessionId}`)).quality)
+    await leave(...seated)
+  },
+  TOGETHER,
+)
+
+test(
   'an echo gives every PCMU octet back as it was said',
   async () => {
     const phone = await Phone.open('echo-caller')

@@ -311,7 +311,7 @@ export class MediaModel {
     if (members.size > 0) return
     this.rooms.delete(roomId)
     this.resume({ roomId }, 'ended')
-    this.emit('room.closed', { roomId })
+    this.emit('room.closed', { roomId, last: { legId, quality: QUALITY } })
   }
 
   // ------------------------------------------------------------------ capture

@@ -323,6 +323,11 @@ for (const [name, open] of [
     assert.is(failureOf(await party.run('capture.pause', { target: { roomId: 'call_1' }, ...pause })), 'conflict')
     await hangup(party, legId)
     assert.equal(told(party).slice(4), ['capture.changed', 'leg.left', 'capture.changed', 'room.closed', 'leg.ended'])
+    const figures = party.events().flatMap(event => (event.name === 'room.closed' ? [event.body.last] : []))
+    assert.equal(
+      figures.map(last => [last?.legId, typeof last?.quality.packetsReceived]),
+      [[legId, 'number']],
+    )
     assert.is(failureOf(await party.run('capture.resume', { target: { roomId: 'call_1' } })), 'not_found')
   })
 

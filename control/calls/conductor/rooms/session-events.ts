@@ -34,7 +34,9 @@ export async function onRoomOpened(audio: CallAudio, trx: Trx, { body, at }: Of<
 
 export async function onRoomClosed(trx: Trx, { body, at }: Of<'room.closed'>): Promise<void> {
   const session = await runningConference(trx, body.roomId)
-  if (session !== undefined) await endSession(trx, session, { reason: null, at, durationMs: body.durationMs })
+  const { durationMs, last } = body
+  const end = { reason: null, at, durationMs, others: last === undefined ? [] : [last] }
+  if (session !== undefined) await endSession(trx, session, end)
 }
 
 /** The active speaker has changed. */
