@@ -159,9 +159,20 @@ const isCodec = (payload: PayloadFormat, codec: AudioCodec): boolean =>
   payload.clockRateHz === codec.clockRateHz &&
   payload.channels === codec.channels
 
-/** DTMF events are only useful at the clock of their audio (RFC 4733 §2.1). */
+const isEvent = (payload: PayloadFormat): boolean => payload.name.toLowerCase() === 'telephone-event'
+
+/** DTMF events have the clock of their audio (RFC 4733 §2.1). */
 const isEventFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
-  payload.name.toLowerCase() === 'telephone-event' && payload.clockRateHz === codec.clockRateHz
+  isEvent(payload) && payload.clockRateHz === codec.clockRateHz
+
+/**
+ * The events that the far end sends with a codec. Firefox names only those of 8 kHz, with Opus too, and counts them in the clock of the
+ * audio: so are those read of whoever names none of that clock.
+ */
+const eventsWith = (payloads: readonly PayloadFormat[], codec: AudioCodec): PayloadFormat | null =>
+  payloads.find(payload => isEventFor(payload, codec)) ??
+  payloads.find(payload => isEvent(payload) && payload.clockRateHz === PCMU.clockRateHz) ??
+  null
 
 /** Comfort noise uses the audio's clock (RFC 3389 §4); Opus has its own. */
 const isNoiseFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
@@ -288,9 +299,9 @@ function findCodec(media: MediaDescription, capabilities: Capabilities) {
   for (const payload of media.payloads) {
     const codec = codecsFor(media, capabilities).find(own => isCodec(payload, own))
     if (codec === undefined) continue
-    const event = capabilities.telephoneEvent ? media.payloads.find(other => isEventFor(other, codec)) : undefined
+    const event = capabilities.telephoneEvent ? eventsWith(media.payloads, codec) : null
     const noise = media.payloads.find(other => isNoiseFor(other, codec)) ?? null
-    return { codec, payload, event: event ?? null, noise }
+    return { codec, payload, event, noise }
   }
   return null
 }
@@ -443,7 +454,7 @@ export function applyAnswer(
   if (own === undefined || own.kind !== 'audio') return { error: 'malformed' }
   const ownPayloads = own.payloads.filter(payload => isCodec(payload, match.codec))
   if (ownPayloads.length === 0) return { error: 'no_common_codec' }
-  const ownEvent = own.payloads.find(payload => isEventFor(payload, match.codec))
+  const ownEvent = own.payloads.find(payload => isEvent(payload) && payload.clockRateHz === match.event?.clockRateHz)
   const withEvent = ownEvent === undefined ? { ...match, event: null } : match
   const ours = meet(own.direction, effectiveDirection(match.media))
   const rtcpMux = own.rtcpMux && match.media.rtcpMux
@@ -483,7 +494,8 @@ function negotiated(
     payloadType: match.payload.payloadType,
     receivePayloadTypes,
     otherPayloadTypes: [],
-    telephoneEventPayloadType: match.event?.payloadType ?? null,
+    telephoneEventPayloadType:
+      match.event !== null && isEventFor(match.event, match.codec) ? match.event.payloadType : null,
     comfortNoisePayloadType: match.noise?.payloadType ?? null,
     receiveTelephoneEventPayloadType,
     ptimeMs: media.maxptimeMs === null ? ptimeMs : Math.min(ptimeMs, media.maxptimeMs),

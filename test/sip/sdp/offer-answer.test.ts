@@ -1,5 +1,13 @@
 import * as assert from 'uvu/assert'
-import { answerOffer, applyAnswer, type Capabilities, createOffer, PCMA, PCMU } from '../../../sip/sdp/offer-answer.ts'
+import {
+  answerOffer,
+  applyAnswer,
+  type Capabilities,
+  createOffer,
+  OPUS,
+  PCMA,
+  PCMU,
+} from '../../../sip/sdp/offer-answer.ts'
 import type { Direction } from '../../../sip/sdp/sdp.ts'
 import { suite } from '../../harness.ts'
 
@@ -25,7 +33,7 @@ test('the order of the offerer decides the codec, restricted to ours', () => {
   assert.equal([media.remoteHost, media.remotePort, media.remoteRtcpPort, media.ptimeMs], ['192.0.2.1', 4000, 4001, 20])
 })
 
-test('telephone-event is agreed only at the clock rate of the codec', () => {
+test('telephone-event is agreed at the clock rate of the codec, where there are several', () => {
   const wide = answered(
     offer('m=audio 4000 RTP/AVP 0 101 102', 'a=rtpmap:101 telephone-event/48000', 'a=rtpmap:102 telephone-event/8000'),
   )
@@ -35,6 +43,20 @@ test('telephone-event is agreed only at the clock rate of the codec', () => {
   assert.not.match(none.text, 'telephone-event')
   const unwanted = answered(offer(...AUDIO), 'sendrecv', { ...OURS, telephoneEvent: false })
   assert.is(unwanted.media.telephoneEventPayloadType, null)
+})
+
+test('keys of a far end that names events of 8 kHz only, as Firefox does with Opus, are read, and sent to it as tones', () => {
+  const ours = { ...OURS, codecs: [OPUS, PCMU] }
+  const lines = ['m=audio 4000 RTP/AVP 109 0 101', 'a=rtpmap:109 opus/48000/2', 'a=rtpmap:101 telephone-event/8000']
+  const { media, text } = answered(offer(...lines), 'sendrecv', ours)
+  assert.match(text, 'a=rtpmap:101 telephone-event/8000')
+  assert.equal([media.receiveTelephoneEventPayloadType, media.telephoneEventPayloadType], [101, null])
+  const own = createOffer(ours, 'sendrecv', SESSION)
+  const [, payloadType] = /a=rtpmap:(\d+) telephone-event\/8000/.exec(String(Buffer.from(own)))!
+  const answer = offer(...lines.map(line => line.replaceAll('101', payloadType!)))
+  const called = applyAnswer(own, answer, ours)
+  if ('error' in called) throw new Error(called.error)
+  assert.equal([called.receiveTelephoneEventPayloadType, called.telephoneEventPayloadType], [Number(payloadType), null])
 })
 
 const DIRECTIONS: [offered: Direction, wanted: Direction, answer: Direction, held: boolean][] = [
