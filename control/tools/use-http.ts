@@ -33,6 +33,9 @@ export interface HttpUse {
   signal: AbortSignal
 }
 
+/** Maximum length of a tool's result for the model, which a test shows as it is [characters]. */
+export const MAX_OUTPUT = 4000
+
 /** The result, with all secrets masked. */
 export type UseResult = { attempts: number; httpStatus: number | null } & (
   | { outcome: 'success'; output: string; body: unknown }
@@ -72,9 +75,9 @@ function told(http: HttpSettings, result: HttpActionResult, blot: Blot) {
     // The response unchanged, unless parsing has revealed a secret in another spelling.
     const isSame = typeof body === 'string' || JSON.stringify(clean) === JSON.stringify(body)
     const output = isSame ? blot(text, cut) : JSON.stringify(clean)
-    return { outcome: 'success' as const, output, body: clean }
+    return { outcome: 'success' as const, output: output.slice(0, MAX_OUTPUT), body: clean }
   }
   if (typeof clean !== 'object') return { outcome: 'failed' as const, message: 'the answer is not JSON' }
   const found = Object.fromEntries(paths.map(([name, path]) => [name, foundBy(path, clean)]))
-  return { outcome: 'success' as const, output: JSON.stringify(found), body: found }
+  return { outcome: 'success' as const, output: JSON.stringify(found).slice(0, MAX_OUTPUT), body: found }
 }

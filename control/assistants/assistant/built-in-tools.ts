@@ -3,11 +3,12 @@ import type { Db } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import { inputProblem } from '../../tools/input.ts'
 import type { SharedTool } from '../../tools/store.ts'
+import { MAX_OUTPUT } from '../../tools/use-http.ts'
 import type { LiveSettings } from '../assistant-settings.ts'
 import type { Stage } from '../stage.ts'
 import type { PassageFinder } from './passage-finder.ts'
 import { PRESS_KEYS, SEARCH_KNOWLEDGE, TAKE_PAYMENT } from './tool-names.ts'
-import { failed, MAX_OUTPUT, type ToolCall, type ToolResult } from './tools.ts'
+import { failed, type ToolCall, type ToolResult } from './tools.ts'
 
 /** How long a key is pressed [ms]. */
 const KEY_MS = 120

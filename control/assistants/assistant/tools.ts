@@ -10,9 +10,6 @@ import type { LiveSettings } from '../assistant-settings.ts'
 import type { AssistantTool, HandOver } from '../schema.ts'
 import { END_CALL, PRESS_KEYS, SEARCH_KNOWLEDGE, TAKE_PAYMENT, TRANSFER_PREFIX } from './tool-names.ts'
 
-/** Maximum length of a tool's result for the model [characters]. */
-export const MAX_OUTPUT = 4000
-
 /** What the model may call: ending the call, handing it over, and the assistant's own tools. */
 export function toolsOf(settings: LiveSettings): ChatTool[] {
   const { hand_overs: handOvers, shared } = settings
@@ -119,9 +116,7 @@ export async function runTool(
 }
 
 const resultOf = (result: UseResult): ToolResult =>
-  result.outcome === 'success'
-    ? { status: 'succeeded', output: result.output.slice(0, MAX_OUTPUT) }
-    : failed(result.message)
+  result.outcome === 'success' ? { status: 'succeeded', output: result.output } : failed(result.message)
 
 export const failed = (message: string): ToolResult => ({ status: 'failed', output: `failed: ${message}` })
 

@@ -127,6 +127,16 @@ test('response names what the model is told, by JSONPath; empty it is the whole 
   assert.equal([plain.outcome, 'message' in plain && plain.message], ['failed', 'the answer is not JSON'])
 })
 
+test('of an answer of 16 KiB the model is told 4,000 characters, and so is whoever tests the tool', async () => {
+  fresh()
+  answers('b'.repeat(20_000))
+  const long = await use({ response: {} })
+  assert.is('output' in long && long.output, 'b'.repeat(4000))
+  answers(JSON.stringify({ words: 'c'.repeat(10_000) }))
+  const part = await use({ response: { words: '$.words' } })
+  assert.is('output' in part && part.output, `{"words":"${'c'.repeat(3990)}`)
+})
+
 test('each attempt reads the secrets anew: what is rotated between two is not sent again; one that is gone fails the use', async () => {
   fresh()
   const { body: secret } = await world.live('POST /v1/secrets', { name: 'ROTATED', value: 'first-value-1' })
