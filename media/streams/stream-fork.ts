@@ -30,6 +30,7 @@ const NORMAL_CLOSURE = 1000
 const NO_STATUS = 1005
 const ABNORMAL_CLOSURE = 1006
 const NO_ANSWER = 'the receiver did not answer in time'
+const OVERSIZED = 'a message of the receiver was too long'
 const FAULT = 'an error in Tandem itself'
 
 /** Counters of frequent events that are not part of the API's MediaStream. */
@@ -191,12 +192,13 @@ export class StreamFork implements Sink, WireEvents {
   }
 
   /**
-   * The receiver sent more than 64 KiB in one message; the wire is closing with 1009. That ends the stream as if the receiver had
+   * The receiver sent more in one message than it may; the wire is closing with 1009. That ends the stream as if the receiver had
    * closed it: dialled again, it would do the same again.
    */
   oversized(wire: Wire): void {
     if (wire !== this.#connection.wire) return
     this.#connection.forget()
+    this.#endedDetail = OVERSIZED
     this.#disconnected(NORMAL_CLOSURE)
     this.#ports.moved()
   }
