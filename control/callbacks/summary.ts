@@ -49,7 +49,8 @@ export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandl
     const summary = written === undefined || isFailed ? plain : (written.value?.summary ?? written.text)
     await store.transaction(async trx => {
       const callback = await callbackOfOrigin(trx, tenant, callId)
-      if (callback !== undefined) {
+      // The words may have been deleted meanwhile.
+      if (callback !== undefined && (await saidIn(trx, tenant, callId)).lines.length > 0) {
         const change = { summary: shortened(summary), updated: now().toISOString() }
         await forTenant(trx, tenant).change('callbacks', callback.id, change)
       }

@@ -35,9 +35,12 @@ export const onCallTold = only(
     wantSummary(trx, tenant, type === 'call.ended' ? (object as Call).id : (object as CallTranscript).call_id, at),
 )
 
-/** When a call's transcript is deleted, the summary made from it is deleted too. */
+/** When a call's transcript is deleted, the summary made from it is deleted too, with the events that quote it. */
 export async function forgetSummary(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   const callback = await callbackOfOrigin(trx, tenant, callId)
   if (callback === undefined) return
-  await forTenant(trx, tenant).change('callbacks', callback.id, { summary: null })
+  const scoped = forTenant(trx, tenant)
+  await scoped.change('callbacks', callback.id, { summary: null })
+  const told = scoped.delete('events').where('object_id', '=', callback.id)
+  await told.where('data', 'like', '%"summary":"%').execute()
 }

@@ -56,6 +56,8 @@ interface CopilotSessionTable extends TenantColumns {
   started_ms: Generated<number | null>
   started_on: Generated<string | null>
   ended_at: string | null
+  /** Its words were deleted. */
+  forgotten: Generated<number>
   /** JSON of `Pieces`, sealed; null: nothing is held back. */
   held: string | null
 }

@@ -52,22 +52,16 @@ const country = nullable(
   Type.String({ pattern: '^[A-Z]{2}$', description: 'Country of local phone numbers; null: E.164 only.' }),
 )
 
-const days = nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: 'Days; null: kept until deleted.' }))
+const days = (of: string) =>
+  nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: `${of}. Days; null: kept until deleted.` }))
 const retention = {
-  recordings_days: days,
-  transcripts_days: days,
-  voicemails_days: days,
-  calls_days: days,
-  summaries_days: days,
-  evaluations_days: days,
-  campaign_contacts_days: nullable(
-    Type.Integer({
-      minimum: 1,
-      maximum: 36_500,
-      description:
-        'Contacts of campaigns, in days since their campaign was stopped, completed or archived; null: kept until deleted.',
-    }),
-  ),
+  recordings_days: days('Recordings'),
+  transcripts_days: days('Transcripts, turns of assistants and flows, what copilots heard, and texts of phones'),
+  voicemails_days: days('Voicemails'),
+  calls_days: days('Calls, from their end; callbacks, from when they were closed; and all events'),
+  summaries_days: days('Summaries'),
+  evaluations_days: days('Evaluations'),
+  campaign_contacts_days: days('Contacts of campaigns, since their campaign was stopped, completed or archived'),
 }
 
 const requireConsent = Type.Array(oneOf(['call', 'record']), {

@@ -3,8 +3,10 @@ import { type RawBuilder, sql } from 'kysely'
 import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
 import { contactsOver, forgetNumbers, removeContact } from '../campaigns/removal.ts'
 import { forgetSession } from '../copilot/sessions/removal.ts'
+import { idAt } from '../kernel/ids.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import type { Tenant } from '../kernel/tenancy.ts'
+import type { Database } from '../kernel/store/tables.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { removeMessage } from '../messages/delivery.ts'
 import { type Retention, retentionOf } from '../organisation/retention.ts'
 import { removeEvaluation, removeSummary } from '../quality/removal.ts'
@@ -24,20 +26,12 @@ interface Kind {
 
 /** A kind of rows that expire after a time in them. */
 interface Rows extends Kind {
-  table:
-    | 'recordings'
-    | 'transcripts'
-    | 'voicemails'
-    | 'messages'
-    | 'copilot_sessions'
-    | 'call_summaries'
-    | 'qa_evaluations'
-    | 'calls'
+  table: keyof Database
   id: 'id' | 'call_id'
   /** Column from which the time counts. */
-  since: 'created' | 'ended_at'
-  /** Condition: the row is still in progress. */
-  isBusy: RawBuilder<unknown>
+  since: 'id' | 'created' | 'ended_at' | 'at'
+  /** Condition: the row is no longer in progress, and was not after this time. */
+  isOver: (until: string) => RawBuilder<unknown>
 }
 
 /** A kind of rows that its own noun finds. */
@@ -45,85 +39,73 @@ interface Found extends Kind {
   due: (trx: Trx, by: { organisationId: string; until: string }) => Promise<Due[]>
 }
 
-const NEVER = sql`1 = 0`
+/** What most kinds have in common. */
+const rows = (
+  table: Rows['table'],
+  days: Kind['days'],
+  remove: Kind['remove'],
+  isOver: Rows['isOver'] = () => sql`1 = 1`,
+  more: Partial<Pick<Rows, 'id' | 'since' | 'hasFiles'>> = {},
+): Rows => ({ table, days, remove, isOver, id: 'id', since: 'created', hasFiles: false, ...more })
+
+const removeRow =
+  (table: 'callbacks' | 'events'): Kind['remove'] =>
+  (trx, tenant, id) =>
+    forTenant(trx, tenant).delete(table).where('id', '=', id).execute()
+
+const IS_WRITTEN = sql`status in ('wanted', 'running')`
 
 const KINDS = {
-  recordings: {
-    days: 'recordings_days',
-    table: 'recordings',
+  recordings: rows('recordings', 'recordings_days', removeRecording, () => sql`status <> 'recording'`, {
     id: 'call_id',
-    since: 'created',
-    isBusy: sql`status = 'recording'`,
-    remove: removeRecording,
     hasFiles: true,
-  },
-  transcripts: {
-    days: 'transcripts_days',
-    table: 'transcripts',
-    id: 'id',
-    since: 'created',
-    isBusy: sql`status in ('wanted', 'running')`,
-    remove: removeTranscript,
-    hasFiles: false,
-  },
+  }),
+  transcripts: rows('transcripts', 'transcripts_days', removeTranscript, () => sql`not ${IS_WRITTEN}`),
+  // Of calls without a transcript, too.
+  turns: rows(
+    'call_steps',
+    'transcripts_days',
+    removeTranscript,
+    () => sql`kind = 'turn'
+      and not exists (select 1 from transcripts where transcripts.id = call_steps.call_id and ${IS_WRITTEN})`,
+    { id: 'call_id', since: 'at' },
+  ),
   // What a copilot has heard is a transcript too. The remaining row keeps the count of its tokens.
-  copilots: {
-    days: 'transcripts_days',
-    table: 'copilot_sessions',
-    id: 'id',
-    since: 'created',
-    isBusy: sql`status = 'running'
-      or not exists (select 1 from copilot_messages where session_id = copilot_sessions.id)`,
-    remove: forgetSession,
-    hasFiles: false,
-  },
-  voicemails: {
-    days: 'voicemails_days',
-    table: 'voicemails',
-    id: 'id',
-    since: 'created',
-    isBusy: sql`status = 'recording'`,
-    remove: removeVoicemail,
+  copilots: rows(
+    'copilot_sessions',
+    'transcripts_days',
+    forgetSession,
+    () => sql`forgotten = 0 and status <> 'running'`,
+  ),
+  voicemails: rows('voicemails', 'voicemails_days', removeVoicemail, () => sql`status <> 'recording'`, {
     hasFiles: true,
-  },
+  }),
   // Texts of members' phones are kept as long as transcripts.
-  messages: {
-    days: 'transcripts_days',
-    table: 'messages',
-    id: 'id',
-    since: 'created',
-    isBusy: sql`status = 'queued'`,
-    remove: removeMessage,
-    hasFiles: false,
-  },
-  summaries: {
-    days: 'summaries_days',
-    table: 'call_summaries',
-    id: 'id',
-    since: 'created',
-    isBusy: NEVER,
-    remove: removeSummary,
-    hasFiles: false,
-  },
-  evaluations: {
-    days: 'evaluations_days',
-    table: 'qa_evaluations',
-    id: 'id',
-    since: 'created',
-    isBusy: NEVER,
-    remove: removeEvaluation,
-    hasFiles: false,
-  },
-  calls: {
-    days: 'calls_days',
-    table: 'calls',
-    id: 'id',
-    since: 'ended_at',
-    isBusy: sql`exists (select 1 from recordings where call_id = calls.id and status = 'recording')
-      or exists (select 1 from transcripts where transcripts.id = calls.id and transcripts.status in ('wanted', 'running'))`,
-    remove: removeCall,
-    hasFiles: true,
-  },
+  messages: rows('messages', 'transcripts_days', removeMessage, () => sql`status <> 'queued'`),
+  summaries: rows('call_summaries', 'summaries_days', removeSummary),
+  evaluations: rows('qa_evaluations', 'evaluations_days', removeEvaluation),
+  calls: rows(
+    'calls',
+    'calls_days',
+    removeCall,
+    () => sql`not exists (select 1 from recordings where call_id = calls.id and status = 'recording')
+      and not exists (select 1 from transcripts where transcripts.id = calls.id and ${IS_WRITTEN})`,
+    { since: 'ended_at', hasFiles: true },
+  ),
+  callbacks: rows(
+    'callbacks',
+    'calls_days',
+    removeRow('callbacks'),
+    until => sql`open_phone is null and updated < ${until}`,
+  ),
+  // Those of calls go with their call. Others name people too: callbacks, numbers on lists, contacts of campaigns.
+  events: rows(
+    'events',
+    'calls_days',
+    removeRow('events'),
+    () => sql`not exists (select 1 from calls where calls.id = events.call_id)`,
+    { since: 'id' },
+  ),
   contacts: {
     days: 'campaign_contacts_days',
     remove: removeContact,
@@ -132,19 +114,24 @@ const KINDS = {
   },
 } satisfies Record<string, Rows | Found>
 
-/** Objects stored before `until`, oldest first. */
+/** Objects stored before `until`, oldest first in each mode, with which the indexes of most tables begin. */
 async function dueOf(
   trx: Trx,
   kind: Rows | Found,
   { organisationId, until }: { organisationId: string; until: string },
 ): Promise<Due[]> {
   if ('due' in kind) return kind.due(trx, { organisationId, until })
-  const { table, id, since, isBusy } = kind
-  const { rows } = await sql<Due>`
-    select ${sql.ref(id)} as id, organisation_id, livemode from ${sql.table(table)}
-    where organisation_id = ${organisationId} and ${sql.ref(since)} < ${until} and not (${isBusy})
-    order by ${sql.ref(since)} limit ${sql.lit(BATCH)}`.execute(trx)
-  return rows
+  const { table, id, since, isOver } = kind
+  const before = since === 'id' ? idAt('event', Date.parse(until)) : until
+  const due: Due[] = []
+  for (const livemode of [1, 0]) {
+    const { rows } = await sql<Due>`
+      select ${sql.ref(id)} as id, organisation_id, livemode from ${sql.table(table)}
+      where organisation_id = ${organisationId} and livemode = ${livemode} and ${sql.ref(since)} < ${before} and ${isOver(until)}
+      order by ${sql.ref(since)} limit ${sql.lit(BATCH - due.length)}`.execute(trx)
+    due.push(...rows)
+  }
+  return due
 }
 
 interface RetentionParts {
@@ -157,17 +144,10 @@ interface RetentionParts {
 /** Deletes what an organisation does not want to keep any longer, files and rows. */
 export class RetentionDuty {
   /** Deleted objects, by kind. */
-  readonly counters = {
-    recordingsDeleted: 0,
-    transcriptsDeleted: 0,
-    copilotsDeleted: 0,
-    voicemailsDeleted: 0,
-    messagesDeleted: 0,
-    summariesDeleted: 0,
-    evaluationsDeleted: 0,
-    callsDeleted: 0,
-    contactsDeleted: 0,
-  }
+  readonly counters = Object.fromEntries(Object.keys(KINDS).map(kind => [`${kind}Deleted`, 0])) as Record<
+    `${keyof typeof KINDS}Deleted`,
+    number
+  >
   readonly #parts: RetentionParts
 
   constructor(parts: RetentionParts) {

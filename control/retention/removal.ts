@@ -9,7 +9,7 @@ import { release } from '../usage/ledger.ts'
 /** Deletes records of calls from the database. The files are deleted by the next sweep, or at once by the caller. */
 
 /** Event types whose text is that of a transcript. */
-const SPOKEN = ['call.transcript.segment', 'call.transcript.ready', 'call.turn'] as const
+const SPOKEN = ['call.transcript.segment', 'call.transcript.ready', 'call.turn', 'conference.notes.ready'] as const
 
 /** Null: deleted; undefined: there was none. */
 type Removed = Problem | null | undefined
@@ -24,17 +24,19 @@ export async function removeRecording(trx: Trx, tenant: Tenant, callId: string, 
   return null
 }
 
-/** Deletes a transcript with the events that quote it and the assistant's turns. */
+/** Deletes a transcript with the events that quote it, and the turns of a flow or assistant, which are kept without a transcript too. */
 export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('transcripts', callId)
-  if (row === undefined) return undefined
-  if (row.status === 'running' || row.status === 'wanted') {
+  if (row?.status === 'running' || row?.status === 'wanted') {
     return conflict('not_ready', 'The call is still being transcribed.')
   }
+  const turns = scoped.delete('call_steps').where('call_id', '=', callId).where('kind', '=', 'turn')
+  const { numDeletedRows } = await turns.executeTakeFirst()
+  if (row === undefined && numDeletedRows === 0n) return undefined
   await scoped.delete('transcript_segments').where('call_id', '=', callId).execute()
   await scoped.delete('transcripts').where('id', '=', callId).execute()
-  await scoped.delete('call_steps').where('call_id', '=', callId).where('kind', '=', 'turn').execute()
+  await scoped.change('session_states', callId, { notes: null })
   await forgetSummary(trx, tenant, callId)
   await forgetWords(trx, tenant, callId)
   await forgetSessionsOf(trx, tenant, callId)
@@ -79,7 +81,10 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: strin
   await forgetWords(trx, tenant, id)
   await removeSessionsOf(trx, tenant, id)
   await scoped.delete('rings').where('call_id', '=', id).execute()
-  for (const table of ['queue_calls', 'web_calls', 'call_programs', 'session_states'] as const)
+  await scoped.delete('callback_requests').where('origin_call_id', '=', id).execute()
+  // A call of a page has the ID of its token.
+  const ofPage = ['web_calls', 'client_tokens', 'browser_guests'] as const
+  for (const table of [...ofPage, 'queue_calls', 'call_programs', 'session_states'] as const)
     await scoped.delete(table).where('id', '=', id).execute()
   await scoped.delete('events').where('call_id', '=', id).execute()
   await scoped.update('participants').set({ session_call_id: null }).where('session_call_id', '=', id).execute()

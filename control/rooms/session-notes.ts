@@ -89,6 +89,8 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
     if (isModelFailure(written)) throw new Error(`no notes: ${written.message}`)
     const notes = notesIn(written)
     await store.transaction(async trx => {
+      // The words may have been deleted meanwhile.
+      if ((await readTranscript(trx, tenant, call_id)) === undefined) return attempt.finish(trx)
       await saveNotes(trx, session, notes)
       const object = await toConferenceSession(trx, tenant, session, now())
       await appendEvent(trx, tenant, {

@@ -32,7 +32,7 @@ async function forget(trx: Trx, tenant: Tenant, { id, call_id, created }: Copilo
   const scoped = forTenant(trx, tenant)
   await scoped.delete('copilot_messages').where('session_id', '=', id).execute()
   await scoped.delete('copilot_inputs').where('session_id', '=', id).execute()
-  const blank = { state: JSON.stringify(newState(created)), script: null, held: null, deep: null }
+  const blank = { state: JSON.stringify(newState(created)), script: null, held: null, deep: null, forgotten: 1 }
   await scoped.change('copilot_sessions', id, blank)
   await scoped
     .delete('events')

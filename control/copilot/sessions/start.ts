@@ -67,6 +67,7 @@ export async function startSession(
     hearing_reason: refused,
     state: JSON.stringify(newState(created)),
     deep: null,
+    forgotten: 0,
     held: null,
     created,
     ...startOf(trx),

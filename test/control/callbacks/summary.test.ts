@@ -154,7 +154,25 @@ test('a call that is transcribed is summed up from its transcript, when that is 
   await run(world, null)
   assert.is((await callback(world)).summary, SAID)
   // When words are deleted, results made from them are deleted too.
+  const { id } = await callback(world)
+  assert.is((await world.ask(`POST /v1/callbacks/${id}/cancel`)).status, 200)
+  const told = async () =>
+    (await world.ask(`GET /v1/events?object_id=${id}`)).body.data.map(({ type }: { type: string }) => type)
+  assert.equal(await told(), ['callback.cancelled', 'callback.created'])
   assert.is((await world.ask(`DELETE /v1/calls/${callId}/transcript`)).status, 200)
+  assert.is((await callback(world)).summary, null)
+  assert.equal(await told(), ['callback.created'], 'neither do events quote them')
+  await world.close()
+})
+
+test('a summary that a model writes while the words are deleted is not stored', async () => {
+  const world = await makeLiveWorld()
+  const callId = await asked(world)
+  const write = async () => {
+    assert.is((await world.ask(`DELETE /v1/calls/${callId}/transcript`)).status, 200)
+    return { value: { summary: SAID }, text: '' }
+  }
+  await run(world, { write } as unknown as Writer)
   assert.is((await callback(world)).summary, null)
   await world.close()
 })

@@ -30,6 +30,9 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
     }
   })
   // Everything since, backwards.
+  for (const table of ['copilot_sessions', 'call_steps'])
+    await before.db.schema.dropIndex(`${table}_with_words`).execute()
+  await before.db.schema.alterTable('copilot_sessions').dropColumn('forgotten').execute()
   for (const table of ['api_keys', 'copilot_sessions', 'transcript_segments']) {
     await before.db.schema.dropIndex(`${table}_own_id`).execute()
     if (table !== 'api_keys') await before.db.schema.dropIndex(`${table}_own_call_id`).execute()

@@ -5,6 +5,7 @@ import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { forTenant, tenantOf } from '../../../control/kernel/tenancy.ts'
 import { Models } from '../../../control/models/choice.ts'
 import { type WriterFor, writers } from '../../../control/models/writer.ts'
+import { removeTranscript } from '../../../control/retention/removal.ts'
 import { notesHandler, wantNotes } from '../../../control/rooms/session-notes.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
@@ -84,6 +85,11 @@ async function meeting(settings: object, writerFor: WriterFor, lines = ['Let us 
   return { world, jobs, history, told, close }
 }
 
+async function forget({ store }: CallsWorld, callId: string): Promise<void> {
+  const call = await store.db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirstOrThrow()
+  assert.is(await store.transaction(trx => removeTranscript(trx, tenantOf(call), callId)), null)
+}
+
 const NOTED = { ai_note_taker: true, transcribe: true }
 
 /** The notes that come of a provider's answers, and what it was asked. */
@@ -115,6 +121,28 @@ test('settings.ai_note_taker: the notes are in the history, and conference.notes
   assert.equal([schema.required, schema.additionalProperties], [['summary', 'decisions', 'action_items'], false])
   await end()
   close()
+})
+
+test('with the transcript of a session its notes are deleted, and the event that tells them; notes that a model writes meanwhile are not stored', async () => {
+  const { writerFor, close } = await provider(NOTES)
+  const { world, jobs, history, told, close: end } = await meeting(NOTED, writerFor)
+  await jobs.runDue()
+  const { id } = await world.store.db.selectFrom('transcripts').select('id').executeTakeFirstOrThrow()
+  await forget(world, id)
+  assert.equal([await history(), await told()], [{ summary: '', decisions: [], action_items: [] }, []])
+  await end()
+  close()
+  const slow: WriterFor = () => ({
+    write: async () => {
+      await forget(held.world, session)
+      return { value: NOTES, text: '' } as never
+    },
+  })
+  const held = await meeting(NOTED, slow)
+  const { id: session } = await held.world.store.db.selectFrom('transcripts').select('id').executeTakeFirstOrThrow()
+  await held.jobs.runDue()
+  assert.equal([await held.history(), await held.told()], [{ summary: '', decisions: [], action_items: [] }, []])
+  await held.close()
 })
 
 test('a model is asked for one shape, in the language of the room', async () => {
