@@ -26,7 +26,7 @@ const send = (reply: FastifyReply, { state, organisation }: { state: InvitationS
       'Cache-Control': 'no-store',
       'Referrer-Policy': 'no-referrer',
       'Content-Security-Policy':
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
+        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; frame-ancestors 'none'",
     })
     .send(invitationPage(state, organisation))
 

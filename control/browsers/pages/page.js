@@ -33,9 +33,16 @@ export function toggle(button, change) {
   })
 }
 
+/** Audio that does not run after this time will not by itself [ms]. */
+const RUNS_MS = 2000
+
 /** The duration of a call that has lasted so long, and the levels of both sides, until the function that it returns is called. */
 export function startClock(sound, seconds = 0) {
   const began = performance.now() - seconds * 1000
+  const silent = setTimeout(() => {
+    if (!sound.isRunning)
+      say('The browser plays no sound. Connect a loudspeaker or headphones, then load this page again.', true)
+  }, RUNS_MS)
   const [own, others] = [$('level'), $('heard')]
   const clock = $('clock')
   const timer = setInterval(() => {
@@ -44,7 +51,10 @@ export function startClock(sound, seconds = 0) {
     own.value = sound.level
     others.value = sound.heard
   }, 100)
-  return () => clearInterval(timer)
+  return () => {
+    clearTimeout(silent)
+    clearInterval(timer)
+  }
 }
 
 /** A keypad that also listens to the keyboard, but not while something is typed. */

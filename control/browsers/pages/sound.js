@@ -56,6 +56,11 @@ export class Sound {
     this.track.enabled = !isMuted
   }
 
+  /** Without a loudspeaker Firefox runs no audio, not even that of the microphone. */
+  get isRunning() {
+    return this.context.state === 'running'
+  }
+
   /** What the microphone says. */
   get track() {
     return this.stream.getAudioTracks()[0]
@@ -135,7 +140,9 @@ function loudness(frame) {
 function problemOf(error) {
   if (error.name === 'NotAllowedError')
     return 'The browser does not let this page use the microphone. Allow it, then try again.'
-  if (error.name === 'NotFoundError') return 'No microphone was found. Connect one, then try again.'
+  // WebKit says of what is not there that it does not meet the constraints, though we demand none.
+  if (error.name === 'NotFoundError' || error.name === 'OverconstrainedError')
+    return 'No microphone was found. Connect one, then try again.'
   if (error.name === 'SecurityError') return 'Browsers give the microphone to https:// pages and to this machine only.'
   return `The microphone cannot be used: ${error.message}`
 }

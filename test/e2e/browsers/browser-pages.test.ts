@@ -102,4 +102,27 @@ pageTest('a web call with a client token: connected, keys are events, hung up', 
   assert.equal(faults, [])
 })
 
+/** What the page of a web call says once it is opened in a browser that lacks something. */
+async function saidWithout(script: string, words: RegExp): Promise<void> {
+  const { token } = await product.ok('POST', '/client_tokens', { origin: product.baseUrl })
+  const { page } = await chromium.open(`${product.baseUrl}/web_call#client_token=${token}`, page =>
+    page.addInitScript(script).then(() => {}),
+  )
+  await page.click('#start')
+  await page.locator('#notice.bad').getByText(words).waitFor()
+  await page.close()
+}
+
+pageTest('a browser without a microphone, also as WebKit tells of it, is told to connect one', async () => {
+  for (const error of ['new DOMException("", "NotFoundError")', 'new OverconstrainedError("", "Invalid constraint")'])
+    await saidWithout(`navigator.mediaDevices.getUserMedia = async () => { throw ${error} }`, /No microphone was found/)
+})
+
+pageTest('a browser that runs no audio, as Firefox without a loudspeaker, is told so', () =>
+  saidWithout(
+    `Object.defineProperty(AudioContext.prototype, 'state', { get: () => 'suspended' })`,
+    /plays no sound. Connect a loudspeaker/,
+  ),
+)
+
 test.run()

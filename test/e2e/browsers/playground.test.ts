@@ -82,4 +82,14 @@ pageTest('no rule of accessibility is broken in the documentation, light and dar
   }
 })
 
+pageTest('the documentation does not scroll sideways in a window of 320 px', async () => {
+  const docs = `${product.baseUrl}/docs`
+  const { page } = await chromium.open(docs)
+  await page.setViewportSize({ width: 320, height: 800 })
+  for (const url of [docs, ...['sip', 'nouns', 'copilot', 'campaigns'].map(name => `${docs}/guides/${name}.md`)]) {
+    await page.goto(url)
+    assert.is(await page.evaluate('document.documentElement.scrollWidth'), 320, url)
+  }
+})
+
 test.run()
