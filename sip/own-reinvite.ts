@@ -165,7 +165,8 @@ class Answers {
     if (own.method === 'INVITE') this.#acknowledge(now)
     if (session.phase === 'over') return
     runSessionTimer(core, session, agreedSessionTimer(response.headers), now)
-    const body = bodyOf(response)
+    // An UPDATE that only refreshes has offered nothing.
+    const body = own.refresh && own.method === 'UPDATE' ? null : bodyOf(response)
     core.emit({ kind: 'reinviteAnswered', sessionId: session.id, body, refresh: own.refresh })
   }
 

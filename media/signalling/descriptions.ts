@@ -8,7 +8,7 @@ import {
   type NegotiatedMedia,
   type NegotiationError,
 } from '../../sip/sdp/offer-answer.ts'
-import { audioOf } from '../../sip/sdp/sdes-agreement.ts'
+import { audioOf, isWithoutAudio } from '../../sip/sdp/sdes-agreement.ts'
 import { nothingTaken } from '../../sip/sdp/session.ts'
 import type { Body } from '../../sip/user-agent.ts'
 import type { EarlyAudio, EngineLeg, LegBeginning } from '../engine/engine-protocol.ts'
@@ -58,15 +58,19 @@ export class Descriptions {
     else await this.connectAnswered(line, media)
   }
 
-  /** A call of ours is answered without audio: who refuses ours may insist on encryption of another kind, and is asked in the call. */
+  /** A call of ours is answered without audio: it ends, unless another kind of encryption may help. */
   #unusable(line: Line, isRefused: boolean): void {
     const isOpen = isRefused && line.media === null && line.description !== null
-    const stricter = isOpen ? stricterAfter(line, statusOfReason('codec_mismatch')) : null
-    if (stricter !== null) {
-      line.srtp = stricter
-      line.description = nothingTaken(line.description!)
-    }
-    if (stricter === null || !this.#ask(line, 'sendrecv', true)) this.#options.hangup(line, 'codec_mismatch')
+    if (!isOpen || !this.asksAgain(line)) this.#options.hangup(line, 'codec_mismatch')
+  }
+
+  /** Who has answered, and refuses our audio, may insist on encryption of another kind, and is asked in the call. False: there is no other. */
+  asksAgain(line: Line): boolean {
+    const stricter = stricterAfter(line, statusOfReason('codec_mismatch'))
+    if (stricter === null) return false
+    line.srtp = stricter
+    line.description = nothingTaken(line.description!)
+    return this.#ask(line, 'sendrecv', { takesTime: true })
   }
 
   /** Starts or changes the audio of a call that is answered: it ends if that fails. */
@@ -75,12 +79,24 @@ export class Descriptions {
     if (isFailure(connected) && !isOver(line)) this.#options.hangup(line, 'capacity')
   }
 
-  /** The answer to our offer arrived in an ACK. */
-  async lateAnswer(line: Line, body: Body): Promise<void> {
-    if (line.description === null) return
+  /** The answer to an offer of ours in the call, or in an ACK. `isRepeated`: it was made because the one before could not be used. */
+  async lateAnswer(line: Line, body: Body, isRepeated = false): Promise<void> {
+    // A fax has no audio.
+    if (audioOf(line.description) === null) return
     const media = this.agreed(line, body)
-    if (media === null) this.#unusable(line, audioOf(body.bytes) === null)
-    else await this.connectAnswered(line, media)
+    if (media !== null) await this.connectAnswered(line, media)
+    else if (line.media === null) this.#unusable(line, audioOf(body.bytes) === null)
+    else if (isWithoutAudio(body.bytes)) await this.#silence(line, line.media)
+    // The session stays as it was (RFC 3261 §14.1); what the far end believes it has agreed to is mended once.
+    else if (!isRepeated) this.#ask(line, directionOf(line), { takesTime: true, isRepeated: true })
+  }
+
+  /** The far end wants no audio until one side offers some again (RFC 3264 §6): that is a hold, unless it answers ours. */
+  async #silence(line: Line, before: LegMedia): Promise<void> {
+    const media: LegMedia = { ...before, direction: 'inactive' }
+    line.media = media
+    await line.engine!.request('leg.connect', { legId: line.legId, media, enter: null })
+    if (line.told !== 'sendonly') this.begun(line, { held: true })
   }
 
   /** The far end changes the session; `offer` null: it asks for ours. */
@@ -126,10 +142,10 @@ export class Descriptions {
     if (line.state === 'answered' && line.asked === null && line.told !== direction) this.#ask(line, direction)
   }
 
-  /** False: it cannot be asked now. `takesTime`: by re-INVITE. */
-  #ask(line: Line, direction: ReturnType<typeof directionOf>, takesTime = false): boolean {
+  /** False: it cannot be asked now. `takesTime`: by re-INVITE. `isRepeated`: for the codec in use alone. */
+  #ask(line: Line, direction: ReturnType<typeof directionOf>, { takesTime = false, isRepeated = false } = {}): boolean {
     const before = line.description
-    const offer = this.offer(line)
+    const offer = this.offer(isRepeated && line.media !== null ? { ...line, codecs: [line.media.codec] } : line)
     let isSent = false
     this.#options.sip().do((agent, now) => {
       const actions = agent.reinvite(line.sessionId, { type: SDP, bytes: offer }, now, takesTime)
@@ -137,18 +153,17 @@ export class Descriptions {
       return actions
     })
     if (isSent) {
-      line.asked = { direction, before }
+      line.asked = { direction, before, isRepeated }
       line.description = offer
     }
     return isSent
   }
 
   async holdAnswered(line: Line, body: Body | null): Promise<void> {
-    if (line.asked !== null) {
-      line.told = line.asked.direction
-      line.asked = null
-      if (body !== null) await this.lateAnswer(line, body)
-    }
+    const { asked } = line
+    line.asked = null
+    if (asked !== null) line.told = asked.direction
+    if (body !== null) await this.lateAnswer(line, body, asked?.isRepeated)
     this.tellHold(line)
   }
 
@@ -205,7 +220,7 @@ export class Descriptions {
   }
 
   /** Its audio is as negotiated: reports whether the far end holds it. */
-  begun(line: Line, { held }: NegotiatedMedia): void {
+  begun(line: Line, { held }: Pick<NegotiatedMedia, 'held'>): void {
     if (held === line.held) return
     line.held = held
     this.#options.emit(held ? 'leg.held' : 'leg.resumed', { legId: line.legId })

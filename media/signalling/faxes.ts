@@ -84,7 +84,7 @@ export class Faxes {
       this.#refuse(line, 'the other party changes its session')
       return
     }
-    partner.asked = { direction: partner.told, before: partner.description }
+    partner.asked = { direction: partner.told, before: partner.description, isRepeated: false }
     partner.description = bytes
     const fax: Fax = { from: line, to: partner, offer, side, answer: null }
     this.#byLeg.set(line.legId, fax)

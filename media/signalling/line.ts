@@ -125,7 +125,7 @@ export interface Line {
   /** The agreement or refusal in our last description that is still to be reported; null: none. */
   told: 'sendrecv' | 'sendonly' | null
   /** Our re-INVITE that waits for its answer. */
-  asked: { direction: Line['told']; before: Uint8Array | null } | null
+  asked: { direction: Line['told']; before: Uint8Array | null; isRepeated: boolean } | null
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
   /** The far end's reason for the end; null: it has not ended it. */

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isWebSocket } from '../../sip/destination.ts'
+import { audioOf } from '../../sip/sdp/sdes-agreement.ts'
 import type { Body, HeaderFields, Peer, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, LegCause, Reply, Request, ToneSource } from '../protocol.ts'
@@ -194,6 +195,7 @@ export class Replacing {
       asked: null,
       offer: null,
       early: null,
+      media: null,
     }
   }
 
@@ -242,10 +244,12 @@ export class Replacing {
       if (event.status >= 180) this.#rings(attempt, event.status)
       if (event.body !== null && event.earlyMedia !== 'denied') this.#early(attempt, event.body, event.peer)
     } else if (event.kind === 'reinvite') this.#updated(attempt, event.offer)
-    else if (event.kind === 'answered') {
-      this.#attempts.delete(event.sessionId)
-      next.peer = event.peer
+    else if (event.kind === 'answered' || event.kind === 'reinviteAnswered') {
+      if (event.kind === 'answered') next.peer = event.peer
       this.#lines.beside(line, this.#answered(attempt, event.body))
+    } else if (event.kind === 'reinviteRejected') {
+      next.description = next.asked?.before ?? next.description
+      this.#withoutAudio(attempt, true)
     } else if (event.kind === 'rejected') {
       this.#attempts.delete(event.sessionId)
       const stricter = isOver(line) || attempt.isOver ? null : stricterAfter(next, event.status)
@@ -260,7 +264,10 @@ export class Replacing {
       const mayGoOn = !isOver(line) && next.way !== null && ways.mayGoOn(next.way, event)
       if (mayGoOn) this.#lines.beside(line, this.#placeNext(attempt, event.status))
       else this.#over(attempt, event.status)
-    } else if (event.kind === 'ended') this.#attempts.delete(event.sessionId)
+    } else if (event.kind === 'ended') {
+      this.#attempts.delete(event.sessionId)
+      this.#over(attempt, 480)
+    }
     return true
   }
 
@@ -305,8 +312,13 @@ export class Replacing {
     const { line, next } = attempt
     const { descriptions } = this.#options
     const media = body === null ? (next.early?.media ?? null) : descriptions.agreed(next, body)
-    if (media === null || isOver(line)) {
-      this.#leave(next.sessionId, media === null ? 'codec_mismatch' : (line.endReason ?? 'caller_hangup'))
+    if (media === null) {
+      this.#withoutAudio(attempt, body !== null && audioOf(body.bytes) === null)
+      return
+    }
+    this.#attempts.delete(next.sessionId)
+    if (isOver(line)) {
+      this.#leave(next.sessionId, line.endReason ?? 'caller_hangup')
       this.#over(attempt, 488)
       return
     }
@@ -319,6 +331,15 @@ export class Replacing {
     await descriptions.connect(line, media)
     this.#over(attempt, 200)
     this.#leave(before, 'transfer_completed')
+  }
+
+  /** It has answered without audio: it is asked once more, in its call, if that may help. */
+  #withoutAudio(attempt: Attempt, isRefused: boolean): void {
+    const { line, next } = attempt
+    if (isRefused && !isOver(line) && this.#options.descriptions.asksAgain(next)) return
+    this.#attempts.delete(next.sessionId)
+    this.#leave(next.sessionId, isOver(line) ? (line.endReason ?? 'caller_hangup') : 'codec_mismatch')
+    this.#over(attempt, 488)
   }
 
   #leave(sessionId: string, reason: EndedReason): void {
@@ -339,7 +360,7 @@ export class Replacing {
   #giveUp(attempt: Attempt, status: number): void {
     const { sessionId } = attempt.next
     const reason = fieldsOfReason(status === 408 ? 'no_answer' : 'caller_hangup')
-    if (this.#attempts.delete(sessionId)) this.#options.sip().do((agent, now) => agent.cancel(sessionId, now, reason))
+    if (this.#attempts.delete(sessionId)) this.#options.sip().do((agent, now) => agent.bye(sessionId, now, reason))
     this.#over(attempt, status)
   }
 

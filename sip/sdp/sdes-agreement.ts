@@ -92,3 +92,7 @@ export function audioOf(description: Uint8Array | null): MediaDescription | null
   if (parsed === null || 'error' in parsed) return null
   return parsed.media.find(media => media.kind === 'audio' && media.port !== 0) ?? null
 }
+
+/** Whether somebody who wrote this has refused or removed all audio (RFC 3264 §6, §8.2). */
+export const isWithoutAudio = (description: Uint8Array): boolean =>
+  !('error' in parseSdp(description)) && audioOf(description) === null

@@ -98,6 +98,23 @@ for (const who of Object.keys(BEGINS) as Who[]) {
   )
 }
 
+refreshTest(
+  'what its answer to our refresh says applies, as that of a proxy does whose far end has changed (RFC 3264 §8)',
+  'whom we have called',
+  'INVITE',
+  async (talk, calls) => {
+    assert.is((await product.ok('GET', `/calls/${talk.id}`)).status, 'held')
+    const refresh = await refreshOf(talk, 'INVITE')
+    const body = audioAt(6100).replace('o=far 1 1', 'o=far 1 2')
+    refresh.answer('200 OK', [talk.contact, 'Require: timer', 'Session-Expires: 90;refresher=uac', OFFER], body)
+    await talk.peer.next('ACK')
+    await product.until('it is resumed', async () =>
+      (await product.ok('GET', `/calls/${talk.id}`)).status === 'in_progress' ? true : null,
+    )
+    await goesOn(talk, calls)
+  },
+)
+
 for (const method of ['UPDATE', 'INVITE'] as const) {
   refreshTest(
     `a 422 to our ${method} raises the time for the rest of the call, and we ask at once for that`,
