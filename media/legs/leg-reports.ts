@@ -50,6 +50,9 @@ export class LegReports {
   measuredMs: number | null = null
   /** The stream that has ended since the last report; null: none. */
   #ended: EndedStream | null = null
+  /** Packets sent by the last report, and by the one before it. */
+  #sent = 0
+  #sentBefore = 0
 
   /** @param random 32 random bits */
   constructor(sender: RtpSender, random: () => number) {
@@ -76,7 +79,10 @@ export class LegReports {
     this.dueAt = now + rtcpIntervalMs(this.#random() / 2 ** 32, isFirst)
     if (isFirst) return 0
     const info = this.#info
-    const sent = info.packets > 0 ? { ...info, wallMs: wallMs(now) } : null
+    // Who has sent nothing for two reports is no sender any more (RFC 3550 §6.4).
+    const sent = info.packets > 0 && info.packets !== this.#sentBefore ? { ...info, wallMs: wallMs(now) } : null
+    this.#sentBefore = this.#sent
+    this.#sent = info.packets
     const length = writeReport(this.packet, this.#sender.ssrc, sent, this.#block(now), this.#cname)
     const ended = this.#ended
     this.#ended = null

@@ -91,9 +91,9 @@ export class Descriptions {
     else if (!isRepeated) this.#ask(line, directionOf(line), { takesTime: true, isRepeated: true })
   }
 
-  /** The far end wants no audio until one side offers some again (RFC 3264 §6): that is a hold, unless it answers ours. */
+  /** The far end wants neither audio nor reports until one side offers some again (RFC 3264 §6): that is a hold, unless it answers ours. */
   async #silence(line: Line, before: LegMedia): Promise<void> {
-    const media: LegMedia = { ...before, direction: 'inactive' }
+    const media: LegMedia = { ...before, direction: 'inactive', remote: { ...before.remote, host: '0.0.0.0' } }
     line.media = media
     await line.engine!.request('leg.connect', { legId: line.legId, media, enter: null })
     if (line.told !== 'sendonly') this.begun(line, { held: true })

@@ -40,7 +40,7 @@ export function answerFax(offer: Uint8Array, own: FaxSide, session: SdpSession):
   const media = lines.map((line, index) =>
     index === at ? faxLine(own, line.formats[0]!, line.protocol) : refused(line),
   )
-  return versioned(media, own, session)
+  return versioned(media, own, session, 'error' in parsed ? undefined : parsed.timing)
 }
 
 const faxLine = ({ host, port, attributes }: FaxSide, format: string, protocol = 'udptl'): MediaDescription => ({

@@ -358,7 +358,7 @@ export function acceptOffer(
     const media = description.media.map((one, index) =>
       index === match.index ? { ...accepted, port, dtls } : refused(one),
     )
-    return versioned(media, placed, session)
+    return versioned(media, placed, session, description.timing)
   }
   return { media: agreed, answer }
 }

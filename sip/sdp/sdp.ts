@@ -49,8 +49,13 @@ export interface MediaDescription {
 /** A session description reduced to what this library negotiates (RFC 8866). */
 export interface SessionDescription {
   origin: { username: string; sessionId: string; version: string; host: string }
+  /** Its first `t=` line. */
+  timing: string
   media: MediaDescription[]
 }
+
+/** The timing of a call: now, and as long as it lasts (RFC 3264 §5). */
+export const AT_ANY_TIME = '0 0'
 
 type SdpError = { error: 'malformed' }
 
@@ -65,6 +70,7 @@ const MAX_T38 = 24
 const T38_ATTRIBUTE = /^T38[A-Za-z]{1,40}$/
 const T38_VALUE = /^[\w.+-]{0,64}$/
 const ADDRESS = /^[A-Za-z0-9.:_-]{1,255}$/
+const TIMING = /^\d{1,20} \d{1,20}$/
 
 /** Payload types that need no rtpmap (RFC 3551 §6, tables 4 and 5). The G.722 clock of 8000 is a historical error that has to stay. */
 const STATIC: Record<number, readonly [name: string, clockRateHz: number, channels: number]> = {
@@ -109,6 +115,7 @@ export function parseSdp(bytes: Uint8Array): SessionDescription | SdpError {
   const sections: Section[] = []
   let current = session
   let origin: SessionDescription['origin'] | null = null
+  let timing: string | null = null
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!.trimEnd()
     if (line === '') continue
@@ -125,8 +132,10 @@ export function parseSdp(bytes: Uint8Array): SessionDescription | SdpError {
       current.host = parseConnection(value)
       if (current.host === null) return MALFORMED
     } else if (line[0] === 'a') readAttribute(value, current)
+    else if (line[0] === 't' && TIMING.test(value)) timing ??= value
   }
-  return origin === null ? MALFORMED : { origin, media: sections.map(one => finish(one, session)) }
+  if (origin === null) return MALFORMED
+  return { origin, timing: timing ?? AT_ANY_TIME, media: sections.map(one => finish(one, session)) }
 }
 
 function parseOrigin(value: string): SessionDescription['origin'] | null {
@@ -259,7 +268,8 @@ const family = (host: string): string => `IN ${host.includes(':') ? 'IP6' : 'IP4
 export function formatSdp(description: SessionDescription): Uint8Array {
   const { origin } = description
   const lines = ['v=0', `o=${origin.username} ${origin.sessionId} ${origin.version} ${family(origin.host)}`, 's=-']
-  lines.push(`c=${family(description.media.find(media => media.host !== null)?.host ?? origin.host)}`, 't=0 0')
+  lines.push(`c=${family(description.media.find(media => media.host !== null)?.host ?? origin.host)}`)
+  lines.push(`t=${description.timing}`)
   const bundled = description.media.filter(media => media.isBundled && media.port !== 0)
   if (bundled.length > 0) lines.push(`a=group:BUNDLE ${bundled.map(media => media.mid).join(' ')}`)
   // We are an ICE lite agent, and say so for the session (RFC 8839 §5.3).

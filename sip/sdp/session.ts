@@ -1,4 +1,4 @@
-import { formatSdp, type MediaDescription, parseSdp } from './sdp.ts'
+import { AT_ANY_TIME, formatSdp, type MediaDescription, parseSdp } from './sdp.ts'
 
 /** Identity of our descriptions in one call (the `o=` line). */
 export interface SdpSession {
@@ -8,10 +8,19 @@ export interface SdpSession {
   previous: Uint8Array | null
 }
 
-/** Writes our description with the version of the last one, or the next version if anything else differs (RFC 3264 §8). */
-export function versioned(media: MediaDescription[], { host }: { host: string }, session: SdpSession): Uint8Array {
+/**
+ * Writes our description with the version of the last one, or the next version if anything else differs (RFC 3264 §8).
+ *
+ * @param timing of the offer that it answers (§6); absent: it is an offer
+ */
+export function versioned(
+  media: MediaDescription[],
+  { host }: { host: string },
+  session: SdpSession,
+  timing = AT_ANY_TIME,
+): Uint8Array {
   const write = (version: string): Uint8Array =>
-    formatSdp({ origin: { username: 'tandem', sessionId: session.id, version, host }, media })
+    formatSdp({ origin: { username: 'tandem', sessionId: session.id, version, host }, timing, media })
   const previous = session.previous === null ? null : parseSdp(session.previous)
   if (session.previous === null || previous === null || 'error' in previous) return write('1')
   const same = write(previous.origin.version)

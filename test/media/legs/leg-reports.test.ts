@@ -50,6 +50,20 @@ test('who has sent reports as a sender, who has not as a receiver', () => {
   assert.is(compound.senderOctets, 160)
 })
 
+test('who has sent nothing for two reports is a receiver again, until it sends (RFC 3550 §6.4)', () => {
+  const { reports, sender } = newReports()
+  const isSender = (now: number): boolean => {
+    const compound = new RtcpCompound()
+    assert.ok(parseRtcp(reports.packet.subarray(0, reports.due(now)), compound))
+    return compound.hasSenderInfo
+  }
+  reports.due(0)
+  sender.write(0, 160)
+  assert.equal([10_000, 20_000, 30_000, 40_000].map(isSender), [true, true, false, false])
+  sender.write(0, 160)
+  assert.equal([50_000, 60_000, 70_000].map(isSender), [true, true, false])
+})
+
 test('what is lost of the far end stands in the report block and in the quality', () => {
   const { reports } = newReports()
   receive(reports, 101, [10, 20, 30, 40])

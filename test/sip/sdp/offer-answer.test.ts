@@ -101,6 +101,17 @@ test('every line of the offer is answered in order, what we do not take with por
   ])
 })
 
+test('the time of the answer is that of the offer, and of our own offers any (RFC 3264 §5, §6)', () => {
+  const timed = (timing: string): Uint8Array =>
+    Buffer.from(
+      Buffer.from(offer(...AUDIO))
+        .toString()
+        .replace('t=0 0', `t=${timing}`),
+    )
+  assert.match(answered(timed('2873397496 2873404696')).text, /^t=2873397496 2873404696\r$/m)
+  assert.match(answered(timed('whenever')).text, /^t=0 0\r$/m)
+})
+
 test('an offer that cannot be answered says why', () => {
   const error = (bytes: Uint8Array) => (answerOffer(bytes, OURS, 'sendrecv', SESSION) as { error?: string }).error
   assert.is(error(offer('m=video 5000 RTP/AVP 31')), 'no_audio')
