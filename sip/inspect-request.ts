@@ -36,6 +36,8 @@ export function inspectRequest(request: SipRequest, takesRegistrations = false):
   if (uri.scheme === 'other') return { status: 416, headers: [] }
   // The meaning of `?headers` in a Request-URI is undefined (RFC 3261 §19.1.1).
   if (uri.scheme !== 'tel' && uri.headers !== null) return { status: 400, headers: [] }
+  // A call alone takes the place of another (RFC 3891 §3).
+  if (method !== 'INVITE' && request.headers.get('replaces') !== null) return { status: 400, headers: [] }
   const isKnownTag = (tag: string): boolean =>
     EXTENSIONS.has(tag) || (tag === 'path' && request.method === 'REGISTER' && takesRegistrations)
   const unknown = request.headers.list('require').filter(tag => !isKnownTag(tag.toLowerCase()))

@@ -57,6 +57,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   readonly #encryption: LegEncryption
   readonly latch = new SourceLatch()
   #sourceSsrc = -1
+  /** Somebody had our SSRC, and we have taken another one. */
+  #hasYielded = false
   readonly #presence = new LegPresence()
   /** Captures packet headers; null: not requested. */
   #headers: PacketHeaders | null = null
@@ -187,7 +189,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const audio = isSame ? null : this.#codecs.next(media)
     if (isSame || audio !== null) this.law = isLaw(media.codec) ? media.codec : null
     if (audio === null) return
-    if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeClock(media, now)
+    if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeSource(media, now)
     audio.agree(media, now, before !== null)
     if (this.isLeftAlone) audio.leaveAlone?.()
     // What comes of the codec before is heard until the end.
@@ -199,8 +201,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     if (before !== null || audio.clockRateHz !== LEG_CLOCK_HZ) this.#keys.clockAt(audio.clockRateHz)
   }
 
-  /** Each clock rate has an SSRC of its own (RFC 7160 §4.1). By WebRTC descriptions name it, and it stays. */
-  #changeClock(media: LegMedia, now: number): void {
+  /** Each clock rate has an SSRC of its own (RFC 7160 §4.1), and no two parties have one (RFC 3550 §8.2). By WebRTC descriptions name it, and it stays. */
+  #changeSource(media: LegMedia, now: number): void {
     if (media.dtls !== null && media.dtls.ice !== null) return
     this.#reports.streamEnds(now)
     this.#reportAt = this.#reports.dueAt
@@ -298,7 +300,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const presence = this.#presence
     presence.lastPacketAt = now
     if (this.#headers !== null) this.#headers.note(false, bytes, datagram.length, host, port, now)
-    if (received.ssrc !== this.#sourceSsrc) this.#newSource(audio, received.ssrc)
+    if (received.ssrc !== this.#sourceSsrc) this.#newSource(audio, received.ssrc, now)
     if (!isAudio) this.#continuity.skip(received.sequence, now)
     else if (!this.#isNext() && !this.#isInStream(audio, bytes, now)) return
     this.#take(audio, isAudio, isEvent, bytes, now)
@@ -438,7 +440,12 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.latch.leave()
   }
 
-  #newSource(audio: WireAudio, ssrc: number): void {
+  #newSource(audio: WireAudio, ssrc: number, now: number): void {
+    if (ssrc === this.#sender.ssrc && !this.#hasYielded) {
+      // Only once: what comes under the new one, too, is our own audio, sent back.
+      this.#hasYielded = true
+      this.#changeSource(this.#media!, now)
+    }
     if (this.#sourceSsrc !== -1) {
       // Its sequence numbers are unrelated to those of the stream before, and may be lower.
       this.#stopPassing()

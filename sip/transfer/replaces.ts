@@ -23,7 +23,9 @@ type Replaced = { session: Session } | { status: number }
 export function replacedBy(core: AgentCore, request: SipRequest, { proxy }: Peer): Replaced | null {
   const values = request.headers.list('replaces')
   if (values.length === 0) return null
-  const named = values.length === 1 ? parseReplaces(values[0]!) : null
+  // Nobody can take a place in a call and join it at once (RFC 3911 §4).
+  const isClear = values.length === 1 && request.headers.get('join') === null
+  const named = isClear ? parseReplaces(values[0]!) : null
   if (named === null) return { status: 400 }
   const session = core.findNamed(named)
   // An early dialog may only be replaced if we have placed the call: nobody may take over a caller of ours, unless that caller wants it.

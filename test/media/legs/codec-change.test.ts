@@ -335,6 +335,12 @@ class Wire {
     return this
   }
 
+  /** A packet of the far end under this SSRC. */
+  answer(ssrc: number): void {
+    const sender = new RtpSender({ ssrc, sequence: 1, timestamp: 1000, maxPayload: LEG_SAMPLES })
+    this.#legs[0]!.rtp(sender.write(0, LEG_SAMPLES).slice(), '192.0.2.1', 4000, this.#now)
+  }
+
   #deliver(bytes: Uint8Array): void {
     const packet = new RtpPacket()
     parseRtp(bytes, packet)
@@ -374,6 +380,18 @@ test('RFC 7160 §4.1: each clock rate has an SSRC of its own, also one of before
     loudness(Int16Array.from(wire.heard.slice((10 * 4 + i) * 40, (10 * 4 + i + 1) * 40))),
   )
   assert.ok(Math.min(...levels) > -16, `${Math.min(...levels)} dBov`)
+})
+
+test('RFC 3550 §8.2: where the far end has our SSRC too we take another one, and say goodbye for the old one; once, as more of it is our own audio, sent back', () => {
+  const wire = new Wire().talk(50)
+  for (let times = 0; times < 3; times++) {
+    wire.answer(wire.packets.at(-1)!.ssrc)
+    wire.talk(50)
+  }
+  const [first, ...others] = new Set(wire.packets.map(({ ssrc }) => ssrc))
+  assert.is(others.length, 1)
+  assert.ok(wire.reports.some(report => report.saysBye(first!)))
+  assert.not(wire.reports.some(report => report.saysBye(others[0]!)))
 })
 
 /** RTCP with a BYE of this source. */

@@ -309,6 +309,17 @@ test('RFC 3891 §3: one that names a dialog comes with its session; early-only o
   assert.is(bob.sentLike('SIP/2.0 400').length, 1, 'two of them')
 })
 
+test('RFC 3891 §3: Replaces beside Join, or in another request than an INVITE, is answered 400', () => {
+  const { pipe, alice, bob, sessionId } = call()
+  const dialog = alice.agent.dialogOf(sessionId)!
+  const named = `Replaces: ${dialog.callId};to-tag=${dialog.remoteTag};from-tag=${dialog.localTag}`
+  bob.do(bob.agent.receive(outside('INVITE', named, named.replace('Replaces', 'Join')), alice.peer, pipe.now))
+  bob.do(bob.agent.receive(outside('OPTIONS', named), alice.peer, pipe.now))
+  bob.do(bob.agent.receive(inCall(dialog, 'BYE', named), alice.peer, pipe.now))
+  assert.is(bob.sentLike('SIP/2.0 400').length, 3)
+  assert.is(bob.kinds().filter(kind => kind === 'ended').length, 0)
+})
+
 test('RFC 3891 §3: an early dialog is replaced where we have called, not where we are called', () => {
   const pipe = new Pipe()
   const alice = new Party(pipe, '192.0.2.1')
