@@ -7,6 +7,7 @@ import { operations, type Route } from '../../http/route.ts'
 import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { mediaUnavailable } from '../dial.ts'
+import { hasEnded } from '../running-call.ts'
 import { type TraceDeps, tracedLegs, traceOf } from './call-trace.ts'
 import { pcapOf } from './pcap.ts'
 import { sipMessageSchema, toSipMessages } from './trace-schema.ts'
@@ -92,11 +93,12 @@ async function traceRtp(
 ): Promise<Static<typeof rtpHeadersSchema> | Problem> {
   const call = await forTenant(store.db, context).find('calls', callId)
   if (call === undefined) return missing('call', callId)
+  if (call.ended_at !== null) return hasEnded()
   const legs = (await tracedLegs(store.db, context, call)).filter(leg => leg.left_at === null && leg.step !== 'ended')
   const seconds = action === 'start' ? maxSeconds : 0
   let refusal: Failure | null = null
   let isTaken = false
-  for (const { id: legId } of call.ended_at === null ? legs : []) {
+  for (const { id: legId } of legs) {
     const reply = await media.request('leg.trace_packets', { legId, seconds })
     if (isFailure(reply)) refusal = reply
     else isTaken = true

@@ -124,6 +124,8 @@ function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): st
     case 'minItems':
     case 'maxItems':
       return `must have ${least} ${limit} ${limit === 1 ? 'item' : 'items'}`
+    case 'uniqueItems':
+      return `must not have the same item twice ([${params.j}] and [${params.i}])`
     case 'minProperties':
     case 'maxProperties':
       return `must have ${least} ${limit} ${limit === 1 ? 'pair' : 'pairs'}`

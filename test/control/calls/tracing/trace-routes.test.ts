@@ -208,7 +208,7 @@ test('RTP headers are asked of all legs that are in the call; 409 when there is 
   assert.equal((await post(`/calls/${id}/sip/rtp`, { action: 'stop' })).body.ends_at, null)
   const over = await makeCall(maker, { ended: true })
   const refused = await post(`/calls/${over.id}/sip/rtp`, { action: 'start' })
-  assert.equal([refused.status, refused.body.error.details.reason], [409, 'not_running'])
+  assert.equal([refused.status, refused.body.error.message], [409, 'The call has ended.'])
   await close()
 })
 
