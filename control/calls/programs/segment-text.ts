@@ -2,7 +2,7 @@ import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { digitsIn } from '../../organisation/redaction/digits.ts'
-import { goesOn, leastHeld } from '../../organisation/redaction/redactor.ts'
+import { goesOn, leastHeld, withoutGap } from '../../organisation/redaction/redactor.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 import { lastPause, pausesOf } from '../pci.ts'
 import { retell } from './redacted.ts'
@@ -10,7 +10,7 @@ import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 
 /** The pieces of a number follow each other within this time [ms]. */
 const PIECES_MS = 60_000
-const MAX_PIECES = 24
+const MAX_PIECES = 64
 
 type Piece = Pick<TranscriptSegmentRow, 'id' | 'text' | 'held' | 'start_ms'>
 
@@ -32,7 +32,7 @@ export async function segmentText(
   { id, legId, startMs, text }: Said,
 ): Promise<Pick<TranscriptSegmentRow, 'text' | 'held'>> {
   const redact = await redactorOf(trx, tenantOf(row))
-  const before = (await heldOf(trx, row, legId)).filter(piece => startMs - piece.start_ms <= PIECES_MS)
+  const before = withoutGap(await heldOf(trx, row, legId), piece => piece.start_ms, startMs, PIECES_MS)
   const said = before.map(piece => openPiece(vault, piece))
   const isOne = goesOn(said, text)
   const least = leastHeld([...(await lastSaid(trx, row)), ...said, text])

@@ -1,5 +1,5 @@
 import { digitRuns, digitsIn } from '../../organisation/redaction/digits.ts'
-import { goesOn as connects, HELD, type Redactor } from '../../organisation/redaction/redactor.ts'
+import { goesOn as connects, HELD, type Redactor, withoutGap } from '../../organisation/redaction/redactor.ts'
 import type { Party, SaidInput } from '../fast/state.ts'
 
 /** Words that end in digits, which with the next words may become a number that must not be kept. */
@@ -30,7 +30,7 @@ interface Heard {
 const HELD_MS = 8000
 /** How long what was then shown is remembered, and withdrawn if it continues after all [ms]. */
 const FORGOTTEN_MS = 60_000
-const MAX_PIECES = 24
+const MAX_PIECES = 64
 
 /**
  * How an utterance is to be shown, given what the same party said before. Words that may still change do not affect earlier ones.
@@ -43,7 +43,8 @@ export function hearPiece(
   isDetail: (text: string) => boolean,
   least?: number,
 ): Heard {
-  const before = (pieces[said.party] ?? []).filter(one => one.id !== said.id && said.toMs - one.toMs < FORGOTTEN_MS)
+  const others = (pieces[said.party] ?? []).filter(one => one.id !== said.id)
+  const before = withoutGap(others, one => one.toMs, said.toMs, FORGOTTEN_MS)
   const goesOn = connects(
     before.map(one => one.text),
     said.text,

@@ -23,7 +23,7 @@ export interface Redactor {
   all(texts: readonly string[]): string[]
   /**
    * As `all`, for texts that may continue. An end that may be the beginning of a number is held back from its first digit on, if it has at
-   * least `least` digits. `from`: index of the first text that the next one may continue; null: none.
+   * least `least` digits. `from`: index of the first text that is to be judged again with the next one; null: none.
    */
   soFar(texts: readonly string[], least?: number): { texts: string[]; from: number | null; isHeld: boolean }
 }
@@ -77,25 +77,27 @@ export function makeRedactor({ card_numbers, identity_numbers, patterns }: Redac
     const isFound = spans.some(({ start, end }) => start <= open.start && end >= open.end)
     const isHeld = !isFound && open.digits.length >= least && open.digits.length < longest
     if (isHeld) spans.push({ start: open.start, end: open.end, label: HELD_LABEL })
-    return {
-      texts: cut(
-        texts,
-        spans.sort((a, b) => a.start - b.start),
-      ),
-      from: textAt(texts, open.start),
-      isHeld,
-    }
+    spans.sort((a, b) => a.start - b.start)
+    return { texts: cut(texts, spans), from: firstOf(spans, texts, open.start), isHeld }
   }
   return Object.assign((text: string) => all([text])[0] ?? '', { all, soFar })
 }
 
-/** Index of the text at this offset of all texts joined. */
-function textAt(texts: readonly string[], place: number): number {
-  let end = -SEAM.length
-  return texts.findIndex(text => {
-    end += SEAM.length + text.length
-    return place < end
-  })
+/**
+ * Index of the text at this offset of all texts joined, or of the one where a number begins whose end it has: without its beginning, that
+ * number would not be found once more.
+ */
+function firstOf(spans: readonly Span[], texts: readonly string[], place: number): number {
+  const starts = texts.map((_, i) => [...texts.slice(0, i), ''].join(SEAM).length)
+  const index = starts.findLastIndex(start => start <= place)
+  const crossing = spans.find(({ start, end }) => start < starts[index]! && end > starts[index]!)
+  return crossing === undefined ? index : firstOf(spans, texts, crossing.start)
+}
+
+/** The pieces that are still one with what is said now: none is older than this before the next one. */
+export function withoutGap<P>(pieces: readonly P[], atOf: (piece: P) => number, nowMs: number, limitMs: number): P[] {
+  const times = [...pieces.map(atOf), nowMs]
+  return pieces.slice(pieces.findLastIndex((_, i) => times[i + 1]! - times[i]! >= limitMs) + 1)
 }
 
 /** The texts without what spans of the joined text cover. */

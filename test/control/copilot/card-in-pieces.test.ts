@@ -58,6 +58,34 @@ test('where a card is spoken of not one of its digits is shown, however few are 
   await call.close()
 })
 
+/** What else ends in digits behind the card, and may become a number of its own. */
+const BEHIND = ['and it is good until 28', 'expires twelve twenty eight']
+
+for (const behind of BEHIND) {
+  for (const [name, waitMs] of [
+    ['at once', 0],
+    ['slowly, with most of a minute before the rest', 45_000],
+  ] as const) {
+    test(`a card said ${name} stays removed where its last piece ends in other digits: ${behind}`, async () => {
+      const call = await watchCall()
+      await call.say('agent', 'May I have the number of your credit card?')
+      await call.say('customer', 'It is 4580')
+      await call.say('customer', '1111 2222')
+      call.world.clock.advance(waitMs)
+      await call.say('customer', `3337 ${behind}`)
+      await call.look()
+      call.world.clock.advance(waitMs)
+      await call.say('customer', 'I do not need anything else')
+      await call.copilot.tick()
+      await call.look()
+      await call.end()
+      await call.look()
+      hasNone(call.seen, ['45801111', '11112222', '22223337', '3337'])
+      await call.close()
+    })
+  }
+}
+
 test('a number that is no card is held for a moment, and whole then: in the transcript and in its field', async () => {
   const call = await watchCall()
   await call.say('customer', 'well, it is 415 555 0123')
