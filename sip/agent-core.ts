@@ -17,6 +17,7 @@ import type {
   WatchReport,
   WatchStatus,
 } from './agent-types.ts'
+import type { AnsweredChallenges } from './auth/digest.ts'
 import { Nonces } from './auth/nonces.ts'
 import { peerOfAddress } from './destination.ts'
 import { type Dialog, type EarlyDialog, followPhone } from './dialog.ts'
@@ -172,8 +173,7 @@ export interface Session {
   expireAt: Deadline | null
   /** Repeats the last provisional response every minute, so that proxies keep the call (RFC 3261 §13.3.1.1). */
   provisionalAt: Deadline | null
-  /** The last nonce and its use count (RFC 7616 §3.4). */
-  nonce: { value: string; count: number } | null
+  answered: AnsweredChallenges
 }
 
 /** A REFER of the far end (RFC 3515), from its arrival until its result was reported. */
@@ -452,7 +452,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     refreshAt: null,
     expireAt: null,
     provisionalAt: null,
-    nonce: null,
+    answered: new Map(),
     // The spread comes last: V8 would add properties after it one by one, which takes 26 µs instead of 1 for this many.
     ...seed,
   }

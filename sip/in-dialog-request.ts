@@ -19,7 +19,7 @@ interface InDialogRequest {
  */
 export function sendInDialog(
   core: AgentCore,
-  session: Pick<Session, 'credentials' | 'nonce'> & Partial<Pick<Session, 'credentialsOf'>>,
+  session: Pick<Session, 'credentials' | 'answered'> & Partial<Pick<Session, 'credentialsOf'>>,
   dialog: Dialog,
   request: InDialogRequest,
   user: ClientUser,

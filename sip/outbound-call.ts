@@ -9,7 +9,7 @@ import {
   SUPPORTED,
 } from './agent-core.ts'
 import type { HeaderFields, InviteRequest, Peer } from './agent-types.ts'
-import { credentialsFor } from './auth/credentials.ts'
+import { credentialsAgain, credentialsFor } from './auth/credentials.ts'
 import { destinationOfUri } from './destination.ts'
 import { asksForSips, type Dialog, dialogOfResponse, type EarlyDialog, refreshTarget } from './dialog.ts'
 import { agreedBy, confirm, takeProvisional } from './early-dialog.ts'
@@ -325,7 +325,7 @@ function retry({ core, session, call, invite }: Attempt, response: SipResponse, 
   const wanted = minSe(response.headers)
   if (response.status === 422 && wanted > session.minSeS) {
     session.minSeS = wanted
-    attempt(core, session, call, invite.cseq + 1, credentialsOf(invite), now)
+    attempt(core, session, call, invite.cseq + 1, credentialsAgain(core, session, invite), now)
     return true
   }
   const credentials = credentialsFor(core, session, invite, response, call.authenticated)

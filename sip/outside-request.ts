@@ -1,6 +1,7 @@
 import type { AgentCore } from './agent-core.ts'
 import type { Body, Credentials, Destination, HeaderFields, Peer, Watch } from './agent-types.ts'
 import { credentialsFor } from './auth/credentials.ts'
+import type { AnsweredChallenges } from './auth/digest.ts'
 import { sendLocated } from './located-request.ts'
 import { type OutgoingRequest, safeValue, wireUri } from './message/format.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
@@ -15,7 +16,7 @@ export interface OutsideSender {
   at: number
   readonly credentials: Credentials | null
   cseq: number
-  nonce: { value: string; count: number } | null
+  readonly answered: AnsweredChallenges
   /** The pending request, once it has been sent. */
   transaction: ClientTransaction | null
   /** A request has no final response yet. */
@@ -42,7 +43,8 @@ export function newOutsideSender(
   credentials: Credentials | null,
 ): OutsideSender {
   const [callId, tag] = [core.options.random(), core.options.random()]
-  return { callId, tag, targets, at: 0, credentials, cseq: 0, nonce: null, transaction: null, isAsking: false, turn: 0 }
+  const known = { callId, tag, targets, at: 0, credentials, answered: new Map() }
+  return { ...known, cseq: 0, transaction: null, isAsking: false, turn: 0 }
 }
 
 export const targetsOf = ({ target, others = [] }: Pick<Watch, 'target' | 'others'>): Destination[] => [

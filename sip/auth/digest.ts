@@ -25,6 +25,9 @@ interface Challenge {
   stale: boolean
 }
 
+/** Challenges of a far end and the proxies before it that were answered, by header field and realm; how often the nonce of each was used (RFC 7616 §3.4). */
+export type AnsweredChallenges = Map<string, { challenge: Challenge; uses: number }>
+
 /** The contents of a client's Authorization or Proxy-Authorization. */
 export interface DigestResponse {
   username: string
@@ -81,6 +84,9 @@ export function parseChallenge(value: string): Challenge | null {
   const stale = fields.get('stale')?.toLowerCase() === 'true'
   return { realm, nonce, opaque: fields.get('opaque') ?? null, algorithm, isSession: session !== undefined, qop, stale }
 }
+
+/** The realm of a challenge, or of an answer to one; empty: it has none. */
+export const realmOf = (value: string): string => digestFields(value)?.get('realm') ?? ''
 
 /** A challenge of ours: the value of WWW-Authenticate or Proxy-Authenticate (RFC 7616 §3.3). */
 export function formatChallenge(parts: {
@@ -159,13 +165,13 @@ export function answerChallenge(
 /** Replaces the hash of an unknown user, so that the response time does not reveal which accounts exist. */
 export const NO_HA1 = '0'.repeat(64)
 
-/** Whether a client's digest was made with the password behind `ha1Hex`. Nonce, realm and nc are the caller's to check. */
 /** The use of a nonce that an answer is. */
 export const nonceUseOf = ({ nonce, nc }: DigestResponse): { value: string; count: number } => ({
   value: nonce,
   count: Number.parseInt(nc ?? '0', 16),
 })
 
+/** Whether a client's digest was made with the password behind `ha1Hex`. Nonce, realm and nc are the caller's to check. */
 export function verifyDigest(given: DigestResponse, ha1Hex: string, method: string): boolean {
   const expected = Buffer.from(digestOf(given, ha1Hex, method), 'latin1')
   const actual = Buffer.from(given.response.toLowerCase(), 'latin1')

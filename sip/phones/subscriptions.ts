@@ -1,5 +1,6 @@
 import type { AgentCore } from '../agent-core.ts'
 import type { HeaderFields, Peer } from '../agent-types.ts'
+import type { AnsweredChallenges } from '../auth/digest.ts'
 import { advanceRemoteSeq, type Dialog, dialogOfRequest, followPhone, refreshTarget } from '../dialog.ts'
 import { sendInDialog } from '../in-dialog-request.ts'
 import { safeValue } from '../message/format.ts'
@@ -13,6 +14,8 @@ import type { SubscriptionBook } from './phone-state.ts'
 
 /** All of them. */
 const MAX_SUBSCRIPTIONS = 20_000
+/** A phone asks us for no password. */
+const NO_CHALLENGES: AnsweredChallenges = new Map()
 
 /** A phone's subscription (RFC 6665 §4.2), from our 200 to its SUBSCRIBE on. */
 interface Subscription {
@@ -24,7 +27,7 @@ interface Subscription {
   readonly entity: string
   readonly dialog: Dialog
   readonly credentials: null
-  nonce: null
+  readonly answered: AnsweredChallenges
   /** `terminated`: its last NOTIFY is to be sent, or pending. */
   phase: 'active' | 'terminated'
   expiresAt: number
@@ -79,7 +82,7 @@ export class Subscriptions implements SubscriptionBook {
       entity: toText(request.to.uri),
       dialog,
       credentials: null,
-      nonce: null,
+      answered: NO_CHALLENGES,
       phase: 'active',
       expiresAt: now,
       expiry: null,

@@ -121,6 +121,27 @@ test('a 401 and then a 407 are answered with a new INVITE each, same Call-ID, ne
   assert.is(alice.sentLike('ACK').length, 2)
 })
 
+test('each proxy of a chain is answered for its own realm, and each use of a nonce counts (RFC 3261 §22.3, RFC 7616 §3.4)', () => {
+  const alice = challenged(407, 'Proxy-Authenticate: Digest realm="one", nonce="n", qop="auth"')
+  challenge(alice, 407, 'Proxy-Authenticate: Digest realm="two", nonce="m", qop="auth"')
+  challenge(alice, 401, 'WWW-Authenticate: Digest realm="bob", nonce="o", qop="auth"')
+  challenge(alice, 422, 'Min-SE: 7200')
+  const counted = alice
+    .sentLike('INVITE')
+    .map(({ text }) =>
+      [...text.matchAll(/^(Proxy-|)Authorization: .*realm="(\w+)".*nc=(\d+)/gm)].map(([, proxy, realm, count]) =>
+        [proxy === '' ? 'far end' : 'proxy', realm, Number(count)].join(' '),
+      ),
+    )
+  assert.equal(counted, [
+    [],
+    ['proxy one 1'],
+    ['proxy one 2', 'proxy two 1'],
+    ['proxy one 3', 'proxy two 2', 'far end bob 1'],
+    ['proxy one 4', 'proxy two 3', 'far end bob 2'],
+  ])
+})
+
 test('the same challenge again means a wrong password, unless the nonce is stale', () => {
   const alice = challenged(401, 'WWW-Authenticate: Digest realm="bob", nonce="n"')
   challenge(alice, 401, 'WWW-Authenticate: Digest realm="bob", nonce="n2", stale=true')
