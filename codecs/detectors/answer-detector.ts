@@ -1,7 +1,8 @@
 import { FRAME_MS, type Frame } from '../audio.ts'
+import { BeepDetector } from './beep-detector.ts'
 import { FaxTones } from './fax-tones.ts'
 import type { NearVoice } from './near-voice.ts'
-import { SteadyTone, type ToneHeard } from './steady-tone.ts'
+import type { ToneHeard } from './steady-tone.ts'
 
 /** The rules of the cadence, as the field has them (Asterisk's AMD, Twilio's detection). */
 interface AnswerTimings {
@@ -40,10 +41,7 @@ export interface Answer {
 
 /** A tone for so long is no voice [ms]. */
 const TONE_MS = 60
-/** A beep behind a voice; ringing and melodies have longer notes, or come before it [ms]. */
-const BEEP_LEAST_MS = 100
-const BEEP_MOST_MS = 2500
-/** Voice before it [ms]. */
+/** Voice before a beep; ringing and melodies come before it [ms]. */
 const VOICE_BEFORE_BEEP_MS = 400
 /** Special information tones (ITU-T E.180 §7.1): three, each higher; as networks send them they last 274 to 380 ms. */
 const NETWORK_TONE_HZ = [
@@ -63,7 +61,7 @@ export class AnswerDetector {
   readonly #timings: AnswerTimings
   readonly #voices: NearVoice
   readonly #fax = new FaxTones()
-  readonly #tone = new SteadyTone()
+  readonly #beeps = new BeepDetector()
   readonly #tones: ToneHeard[] = []
   #frames = 0
   /** Left out [frames]. */
@@ -87,13 +85,11 @@ export class AnswerDetector {
   write(frame: Frame, isComfort = false): Answer | null {
     this.#frames++
     if (this.#fax.write(frame) !== null) return this.#is('fax', 'fax_tone')
-    const ended = this.#tone.write(frame)
     const voice = this.#voices.hear(frame, this.#word > 0, isComfort)
-    if (ended !== null) {
-      if (this.#isNetworkTone(ended)) return this.#is('machine', 'network_tone')
-      if (this.#isBeep(ended)) return this.#is('machine', 'beep')
-    }
-    const isTone = this.#tone.ms >= TONE_MS
+    const isBeep = this.#beeps.write(frame, voice)
+    if (this.#isNetworkTone(this.#beeps.ended)) return this.#is('machine', 'network_tone')
+    if (isBeep && this.#hasSpoken) return this.#is('machine', 'beep')
+    const isTone = this.#beeps.toneMs >= TONE_MS
     if (isTone) this.#waited = 0
     else if (this.#voices.hasRisen) this.#restart()
     this.#follow(!isTone && voice)
@@ -140,7 +136,8 @@ export class AnswerDetector {
       const length = this.#frames - this.#began - this.#silent
       if (ms(length) >= greetingMs) return this.#is('machine', 'long_greeting')
       if (words > maxWords) return this.#is('machine', 'many_words')
-      if (ms(this.#silent) >= afterGreetingSilenceMs) return this.#is('human', 'short_greeting')
+      const isOver = ms(this.#silent) >= afterGreetingSilenceMs && !(this.#hasSpoken && this.#beeps.isExpected)
+      if (isOver) return this.#is('human', 'short_greeting')
     } else if (ms(this.#waited) >= initialSilenceMs) return this.#is('unknown', 'no_voice')
     return this.#judgeTime()
   }
@@ -149,11 +146,12 @@ export class AnswerDetector {
     return ms(this.#frames + this.#missing) >= this.#timings.totalMs ? this.#is('unknown', 'undecided') : null
   }
 
-  #isBeep({ ms: length }: ToneHeard): boolean {
-    return length >= BEEP_LEAST_MS && length <= BEEP_MOST_MS && ms(this.#voiced + this.#word) >= VOICE_BEFORE_BEEP_MS
+  get #hasSpoken(): boolean {
+    return ms(this.#voiced + this.#word) >= VOICE_BEFORE_BEEP_MS
   }
 
-  #isNetworkTone(tone: ToneHeard): boolean {
+  #isNetworkTone(tone: ToneHeard | null): boolean {
+    if (tone === null) return false
     this.#tones.push(tone)
     if (this.#tones.length > NETWORK_TONE_HZ.length) this.#tones.shift()
     return NETWORK_TONE_HZ.every(([least, most], i) => {

@@ -19,9 +19,12 @@ const WHOLE = SAMPLES / 3
 const SHARE = 0.7
 /** Softer sound is line noise [dBov]. */
 const FLOOR_DBOV = -50
-/** A tone keeps to its frequency and level; a voice, and most music, does not. */
+/** A tone keeps to its frequency and level; a voice, and most music, does not [dB per frame]. */
 const SAME_HZ = 12
 const SAME_DB = 2.5
+/** The codecs of mobile phones move its frequency (GSM by 20 Hz), and what was struck like a bar fades [dB per frame]. */
+const MOVED_HZ = 25
+const FADED_DB = 7
 
 const HZ = Array.from({ length: Math.floor((HIGHEST_HZ - LOWEST_HZ) / STEP_HZ) + 1 }, (_, i) => LOWEST_HZ + i * STEP_HZ)
 const COEFFICIENTS = HZ.map(hz => goertzelCoefficient(hz, NARROWBAND_HZ))
@@ -35,26 +38,29 @@ export interface ToneHeard {
 
 /** Follows a single steady sine in 8 kHz audio by frames of 20 ms: beeps, ringing, special information tones. */
 export class SteadyTone {
-  /** Frames of the tone that is on. */
+  /** Frames of the tone that is on, and the last of these that hardly differ. */
   frames = 0
+  steadyFrames = 0
   hz = 0
   #db = 0
   #missing = 0
   readonly #windowed = float64Array(SAMPLES)
   readonly #powers = new Float64Array(HZ.length)
 
-  /** How long the tone that is on has lasted [ms]; 0: none is. */
-  get ms(): number {
-    return this.frames * FRAME_MS
-  }
-
   /** @returns the tone that has ended with this frame; null: none */
   write(frame: Frame): ToneHeard | null {
     const hz = this.#look(frame)
-    if (hz !== null && this.frames > 0 && Math.abs(hz - this.hz) <= SAME_HZ && this.#isAsLoud(frame)) {
+    const db = levelDbov(frame)
+    // The first frame is one in part.
+    const risen = this.frames < 2 ? 0 : db - this.#db
+    const moved = hz === null || this.frames === 0 ? Number.POSITIVE_INFINITY : Math.abs(hz - this.hz)
+    if (hz !== null && moved <= MOVED_HZ && risen <= SAME_DB && risen >= -FADED_DB) {
+      const isSteady = moved <= SAME_HZ && risen >= -SAME_DB
+      this.steadyFrames = isSteady ? this.steadyFrames + 1 + this.#missing : 1
       this.frames += 1 + this.#missing
       this.#missing = 0
       this.hz += (hz - this.hz) / Math.min(this.frames, 8)
+      this.#db = db
       return null
     }
     // One frame may be lost, or hit by a click.
@@ -62,20 +68,13 @@ export class SteadyTone {
       this.#missing = 1
       return null
     }
-    const ended = this.frames > 1 ? { hz: this.hz, ms: this.ms } : null
+    const ended = this.frames > 1 ? { hz: this.hz, ms: this.frames * FRAME_MS } : null
     this.frames = hz === null ? 0 : 1
+    this.steadyFrames = this.frames
     this.#missing = 0
     this.hz = hz ?? 0
-    this.#db = levelDbov(frame)
+    this.#db = db
     return ended
-  }
-
-  /** Its first frame is one in part. */
-  #isAsLoud(frame: Frame): boolean {
-    const db = levelDbov(frame)
-    const isSame = this.frames === 1 || Math.abs(db - this.#db) <= SAME_DB
-    if (isSame) this.#db = db
-    return isSame
   }
 
   /** The frequency of the one sine in a frame; null: there is none. */
@@ -94,10 +93,11 @@ export class SteadyTone {
       powers[i] = goertzelPower(windowed, COEFFICIENTS[i]!)
       if (powers[i]! > powers[best]!) best = i
     }
-    if (powers[best]! < SHARE * WHOLE * energy) return null
+    // At the end of the range it is that of a sine outside of it.
+    if (best === 0 || best === powers.length - 1 || powers[best]! < SHARE * WHOLE * energy) return null
     // Between two looks: the vertex of a parabola through the logarithms.
-    const left = Math.log(powers[Math.max(0, best - 1)]! + 1)
-    const right = Math.log(powers[Math.min(powers.length - 1, best + 1)]! + 1)
+    const left = Math.log(powers[best - 1]! + 1)
+    const right = Math.log(powers[best + 1]! + 1)
     const middle = Math.log(powers[best]! + 1)
     const bend = left - 2 * middle + right
     return HZ[best]! + (bend === 0 ? 0 : (STEP_HZ * 0.5 * (left - right)) / bend)

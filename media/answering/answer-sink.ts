@@ -57,12 +57,13 @@ export class AnswerSink implements Sink {
     if (answer === null) return
     this.#detector = null
     const { messageEnd, messageEndOfUnknown } = this.#spec
-    const { answeredBy } = answer
-    if ((answeredBy === 'machine' && messageEnd) || (answeredBy === 'unknown' && messageEndOfUnknown === true)) {
-      this.#end = new MessageEnd(this.#spec, this.#near)
-      if (answer.cause === 'beep') this.#end.beeped()
-    } else this.close()
+    const { answeredBy, cause } = answer
+    const isAwaited = answeredBy === 'machine' ? messageEnd : answeredBy === 'unknown' && messageEndOfUnknown === true
+    const isOver = isAwaited && cause === 'beep'
+    if (isAwaited && !isOver) this.#end = new MessageEnd(this.#spec, this.#near)
+    else this.close()
     this.#hooks.answered(answer)
+    if (isOver) this.#ended('beep')
   }
 
   #ended(by: Events['leg.message_ended']['ended'] | null): void {

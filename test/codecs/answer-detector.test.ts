@@ -73,6 +73,17 @@ test('a beep behind a voice is a machine; ringing before it is neither voice nor
   assert.is(who(rung), 'human short_greeting')
 })
 
+test('an `m` or a vowel that a voice holds at one pitch is no beep', () => {
+  const held = line(speech(900), tone(395, 140, -24), speech(300), silence(2000))
+  assert.is(who(held), 'human short_greeting')
+  const atEnd = line(speech(900), tone(440, 140, -24), silence(2000))
+  assert.is(who(atEnd), 'human short_greeting')
+})
+
+test('who falls silent for a beep, even a long one, is a machine', () => {
+  assert.is(who(line(speech(900), silence(500), tone(1000, 1500), silence(2000))), 'machine beep')
+})
+
 test('the three rising tones of an intercept are a machine (ITU-T E.180), a fax tone is a fax', () => {
   const network = line(silence(200), tone(950, 330), tone(1400, 330), tone(1800, 330), silence(500))
   assert.is(who(network), 'machine network_tone')
@@ -116,6 +127,37 @@ test('a greeting ends with its beep, of any pitch and length, once it is quiet b
       `beep ${Math.floor((2960 + ms) / 1000)}`,
     )
   }
+})
+
+/** A sine whose frequency [Hz] and level (0 to 1) change with time [ms]. */
+const sweep = (ms: number, hzAt: (ms: number) => number, levelAt: (ms: number) => number): Int16Array => {
+  let phase = 0
+  return Int16Array.from({ length: ms * 8 }, (_, i) => {
+    phase += (2 * Math.PI * hzAt(i / 8)) / 8000
+    return Math.round(6000 * levelAt(i / 8) * Math.sin(phase))
+  })
+}
+
+test('nor need it be steady: it may fade and echo, and a codec of mobile phones may have moved its frequency about', () => {
+  const fading = sweep(
+    600,
+    () => 880,
+    ms => Math.exp(-ms / 40),
+  )
+  const moved = sweep(
+    500,
+    ms => (ms % 80 < 40 ? 861 : 880),
+    () => 1,
+  )
+  const echo = Int16Array.from(tone(880, 100, -44))
+  for (const [name, beep] of Object.entries({ fading, moved, echoing: line(tone(880, 200), silence(80), echo) })) {
+    assert.is(ended(line(speech(2400), silence(400), beep, silence(3000)))?.split(' ')[0], 'beep', name)
+  }
+})
+
+test('a vowel that the greeting holds does not end it', () => {
+  const held = line(speech(1400), tone(395, 140, -24), speech(1000), silence(400), tone(1000, 300), silence(3000))
+  assert.is(ended(held), 'beep 3')
 })
 
 test('without a beep it ends with silence, and one without an end is given up', () => {
