@@ -135,7 +135,7 @@ async function benchEar(options: BenchOptions): Promise<object> {
 /** `--tones`: keys detected where none was pressed (talk-off); the exit code tells whether there were any. */
 async function benchTalkOff(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
-  const results = await benchTones(options.tones, say)
+  const results = await benchTones(options.tones, options.recordings, say)
   show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatTones(results)].join('\n'))
   if (results.some(({ keys }) => keys.length > 0)) process.exitCode = 1
   return results
@@ -145,7 +145,7 @@ async function benchTalkOff(options: BenchOptions): Promise<object> {
 async function benchWhoAnswers(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const halves = HALVES.filter(half => options.only.test(half))
-  const results = await benchAmd(halves, say)
+  const results = await benchAmd(options.recordings ?? halves, say)
   show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatAmd(results)].join('\n'))
   return results
 }

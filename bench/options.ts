@@ -20,6 +20,7 @@ const OF_BENCHES: Record<string, readonly (typeof BENCHES)[number][]> = {
   only: ['hearing', 'api', 'capacity', 'copilot', 'amd', 'buffers', 'campaign', 'races'],
   virtual: ['copilot'],
   rate: ['campaign'],
+  recordings: ['amd', 'tones'],
   seed: ['races'],
 }
 
@@ -48,6 +49,7 @@ export const HELP = `npm run bench -- [options]
   --copilot             instead: how soon the copilot tells labelled calls, and how much of what it should; some five minutes
   --amd                 instead: labelled greetings of people and machines through the engine: who is told from whom, and how soon
   --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
+  --recordings FOLDER   of --tones and --amd: with the WAV files below it instead; of --amd those in human/ and machine/, which end with the beep if there is one
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --races N             instead: N rounds of contradicting requests, phones and kills at one moment; --only 'queue|room': some scenes; --seed 1000: of the first
   --imports ROWS        instead: files of so many rows, a million at most, into the product, which is killed on the way
@@ -96,6 +98,8 @@ export interface BenchOptions {
   hearing: number
   /** Duration of the audio; 0: another bench [min]. */
   tones: number
+  /** Folder with WAV files; null: the bench makes its own audio. */
+  recordings: string | null
   sets: SentenceSet[]
   /** Names of the cases that run; empty: all. */
   only: RegExp
@@ -146,6 +150,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       turns: { type: 'string' },
       hearing: { type: 'string' },
       tones: { type: 'string' },
+      recordings: { type: 'string' },
       sets: { type: 'string', default: SETS.join(',') },
       only: { type: 'string', default: '' },
       kills: { type: 'string' },
@@ -191,6 +196,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     turns: amount('turns', values.turns, 10_000),
     hearing: amount('hearing', values.hearing, 1000),
     tones: amount('tones', values.tones, 600),
+    recordings: values.recordings ?? null,
     sets: values.sets.split(',').map(set => oneOf('sets', set, SETS)),
     only: pattern('only', values.only),
     kills: amount('kills', values.kills, 100_000),

@@ -70,15 +70,15 @@ const SEEDS: Record<Half, number> = { build: 41, held: 900_007 }
 /** Makes answered calls; the same ones for the same half, number and condition. */
 export class AnswerMaker {
   readonly #flite = new Flite(1)
-  readonly #half: Half
+  readonly half: Half
   readonly #spoken = new Map<string, Int16Array>()
 
   constructor(half: Half) {
-    this.#half = half
+    this.half = half
   }
 
   async *calls(): AsyncGenerator<AnsweredCall> {
-    const texts = GROUPS.flatMap(group => TEXTS[group][this.#half].map(text => ({ group, text })))
+    const texts = GROUPS.flatMap(group => TEXTS[group][this.half].map(text => ({ group, text })))
     for (const [number, { group, text }] of texts.entries()) {
       for (const [which, condition] of (group === 'crowd' ? CROWDED : CONDITIONS).entries()) {
         // People do not play music before they answer.
@@ -90,13 +90,13 @@ export class AnswerMaker {
 
   async #make(group: Group, text: string, condition: Condition, number: number): Promise<AnsweredCall> {
     const by = group === 'machine' ? 'machine' : 'human'
-    const seed = SEEDS[this.#half] + 7919 * number
+    const seed = SEEDS[this.half] + 7919 * number
     const random = seededNoise(seed)
     const between = (least: number, most: number): number => least + ((random() + 1) / 2) * (most - least)
     const levelDb = condition.voiceDb ?? VOICE_DB
-    const voices = VOICES[this.#half]
+    const voices = VOICES[this.half]
     const said = await this.#say(text, voices[number % voices.length]!, levelDb)
-    const beeps = BEEPS[this.#half]
+    const beeps = BEEPS[this.half]
     const [hz, beepMs] = beeps[number % beeps.length]!
     const before = this.#before(condition, seed)
     const lead = Math.round(between(100, 900) * PER_MS)

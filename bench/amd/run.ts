@@ -10,6 +10,7 @@ import { Speaker } from '../../test/media/engine/party.ts'
 import { table } from '../tables.ts'
 import { type AnsweredCall, AnswerMaker, GROUPS, type Group } from './answers.ts'
 import type { Half } from './greetings.ts'
+import { RecordedAnswers } from './recorded.ts'
 
 /** Within this time of the first sound, a result is in time [ms]. */
 const IN_TIME_MS = 3000
@@ -17,7 +18,7 @@ const IN_TIME_MS = 3000
 const BEEP_TOLD_MS = 500
 
 interface AmdResult {
-  half: Half
+  half: Half | 'recordings'
   settings: keyof typeof SETTINGS
   group: Group
   calls: number
@@ -43,14 +44,15 @@ const LEG = 'part_1'
 /** The address that the tests' engine gives the far end of this leg. */
 const HOST = `192.0.2.${LEG.length}`
 
-/** Runs labelled calls of the halves through the engine. */
-export async function benchAmd(halves: readonly Half[], say: (line: string) => void): Promise<AmdResult[]> {
+/** Runs labelled calls of the halves through the engine, or those of a folder with recordings. */
+export async function benchAmd(source: readonly Half[] | string, say: (line: string) => void): Promise<AmdResult[]> {
   const results: AmdResult[] = []
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-amd-'))
   const prompts = new Prompts({ sampleRateHz: 8000 })
-  for (const half of halves) {
+  const makers = typeof source === 'string' ? [new RecordedAnswers(source)] : source.map(half => new AnswerMaker(half))
+  for (const maker of makers) {
+    const { half } = maker
     for (const settings of Object.keys(SETTINGS) as (keyof typeof SETTINGS)[]) {
-      const maker = new AnswerMaker(half)
       const calls: { call: AnsweredCall; heard: Heard }[] = []
       for await (const call of maker.calls()) {
         const heard = await hear(call, SETTINGS[settings], dataDir, prompts)
@@ -58,9 +60,10 @@ export async function benchAmd(halves: readonly Half[], say: (line: string) => v
         const line = faultOf(call, heard)
         if (line !== null) say(`${half}, ${settings}: ${line}`)
       }
-      await maker.close()
-      for (const group of GROUPS) results.push({ half, settings, ...summed(group, calls) })
+      const groups = GROUPS.filter(group => calls.some(({ call }) => call.group === group))
+      for (const group of groups) results.push({ half, settings, ...summed(group, calls) })
     }
+    await maker.close()
   }
   await prompts.close()
   rmSync(dataDir, { recursive: true })

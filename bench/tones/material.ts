@@ -37,8 +37,8 @@ const USUAL = {
   whistling: 0.02,
   tones: 0.04,
 }
-export type Kind = keyof typeof USUAL
-export const KINDS = Object.keys(USUAL) as Kind[]
+type Kind = keyof typeof USUAL
+const KINDS = Object.keys(USUAL) as Kind[]
 const HARSH: Record<Kind, number> = {
   vowels: 0.5,
   speech: 0.1,
@@ -52,8 +52,9 @@ const HARSH: Record<Kind, number> = {
 }
 const isHarsh = (part: Part): boolean => part === 'harsh' || part === 'unseen'
 
-interface Piece {
-  kind: Kind
+/** `kind`: what its results are summed by. */
+export interface Piece {
+  kind: string
   samples: Int16Array
 }
 

@@ -2,13 +2,16 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { type G711, PCMA, PCMU } from '../../codecs/g711.ts'
 import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
+import { recordings } from '../recordings.ts'
+import { seeded } from '../seeded.ts'
 import { table } from '../tables.ts'
-import { KINDS, type Kind, Material, PARTS, type Part } from './material.ts'
+import { Lines } from './line.ts'
+import { Material, PARTS, type Part, type Piece } from './material.ts'
 
 /** What the detector found in one kind of sound of a part. */
 interface TalkOff {
-  part: Part
-  kind: Kind
+  part: Part | 'recordings'
+  kind: string
   minutes: number
   /** Keys that were detected, though none was pressed. */
   keys: string[]
@@ -17,27 +20,63 @@ interface TalkOff {
   g711Us: number
 }
 
+/** Silence around a recording [samples]. */
+const AROUND = 2400
+const RECORDED_SEED = 30_11
+
 const codes = new Uint8Array(LEG_SAMPLES)
 const frame = new Int16Array(LEG_SAMPLES)
 const microseconds = (): number => Number(process.hrtime.bigint()) / 1000
 
-/** Runs `minutes` of speech, music and tones, a fifth of them of each part, through G.711 and the detector of in-band keys. */
-export async function benchTones(minutes: number, say: (line: string) => void): Promise<TalkOff[]> {
+/**
+ * Runs audio through G.711 and the detector of in-band keys.
+ * @param minutes so much speech, music and tones, a fifth of them of each part; of recordings at most so much
+ * @param folder a folder with recordings; null: audio that the bench makes
+ */
+export async function benchTones(
+  minutes: number,
+  folder: string | null,
+  say: (line: string) => void,
+): Promise<TalkOff[]> {
+  if (folder !== null) return [...(await talkOff('recordings', recorded(folder, minutes), say))]
   const results: TalkOff[] = []
   for (const part of PARTS) {
-    const of = new Map<Kind, TalkOff>(
-      KINDS.map(kind => [kind, { part, kind, minutes: 0, keys: [], detectorUs: 0, g711Us: 0 }]),
-    )
     const material = new Material(part)
-    let number = 0
-    for await (const { kind, samples } of material.pieces((minutes * 60) / PARTS.length)) {
-      listen(samples, number++ % 2 === 0 ? PCMU : PCMA, of.get(kind)!)
-    }
+    results.push(...(await talkOff(part, material.pieces((minutes * 60) / PARTS.length), say)))
     await material.close()
-    results.push(...[...of.values()].filter(({ minutes: length }) => length > 0))
-    say(`${part}: ${[...of.values()].reduce((sum, { keys }) => sum + keys.length, 0)} keys that nobody has pressed`)
   }
   return results
+}
+
+async function talkOff(
+  part: TalkOff['part'],
+  pieces: AsyncIterable<Piece>,
+  say: (line: string) => void,
+): Promise<TalkOff[]> {
+  const of = new Map<string, TalkOff>()
+  let number = 0
+  for await (const { kind, samples } of pieces) {
+    const result = of.get(kind) ?? { part, kind, minutes: 0, keys: [], detectorUs: 0, g711Us: 0 }
+    of.set(kind, result)
+    listen(samples, number++ % 2 === 0 ? PCMU : PCMA, result)
+  }
+  const results = [...of.values()]
+  say(`${part}: ${results.reduce((sum, { keys }) => sum + keys.length, 0)} keys that nobody has pressed`)
+  return results
+}
+
+/** Each recording at its own level and over a bad line, with silence before and after. */
+async function* recorded(folder: string, minutes: number): AsyncGenerator<Piece> {
+  const lines = new Lines(seeded(RECORDED_SEED))
+  let left = minutes * 60 * NARROWBAND_HZ
+  for await (const { samples } of recordings(folder)) {
+    const alone = new Int16Array(samples.length + 2 * AROUND)
+    alone.set(samples, AROUND)
+    yield { kind: 'as recorded', samples: alone }
+    yield { kind: 'over bad lines', samples: await lines.carry(alone) }
+    left -= 2 * alone.length
+    if (left <= 0) return
+  }
 }
 
 /** Runs the samples through the detector, and adds to `result`. */
