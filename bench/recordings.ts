@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NARROWBAND_HZ } from '../codecs/audio.ts'
 import { resampleAll } from '../codecs/resample.ts'
@@ -13,7 +13,9 @@ interface Recording {
 
 /** Reads all WAV files below a folder, in the order of their names. @throws Error one cannot be read, or there are none */
 export async function* recordings(folder: string): AsyncGenerator<Recording> {
-  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(path => /\.wav$/i.test(path))
+  const paths = existsSync(folder)
+    ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(path => /\.wav$/i.test(path))
+    : []
   if (paths.length === 0) throw new Error(`--recordings: there is no WAV file below ${folder}`)
   for (const path of paths.sort()) {
     const wav = readWav(readFileSync(join(folder, path)))
