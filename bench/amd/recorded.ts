@@ -1,6 +1,6 @@
 import { PCMA, PCMU } from '../../codecs/g711.ts'
 import { speechSpan } from '../hearing/noises.ts'
-import { recordings } from '../recordings.ts'
+import { recordings } from '../tones/recordings.ts'
 import type { AnsweredCall } from './answers.ts'
 
 const PER_MS = 8

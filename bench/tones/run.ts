@@ -2,11 +2,11 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { type G711, PCMA, PCMU } from '../../codecs/g711.ts'
 import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
-import { recordings } from '../recordings.ts'
 import { seeded } from '../seeded.ts'
 import { table } from '../tables.ts'
 import { Lines } from './line.ts'
 import { Material, PARTS, type Part, type Piece } from './material.ts'
+import { recordings } from './recordings.ts'
 
 /** What the detector found in one kind of sound of a part. */
 interface TalkOff {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { NARROWBAND_HZ } from '../codecs/audio.ts'
-import { resampleAll } from '../codecs/resample.ts'
-import { readWav } from '../codecs/wav.ts'
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { resampleAll } from '../../codecs/resample.ts'
+import { readWav } from '../../codecs/wav.ts'
 
 /** A WAV file below a folder, of whose channels the first is taken, at 8 kHz. */
 interface Recording {
