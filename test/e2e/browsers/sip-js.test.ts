@@ -34,11 +34,13 @@ async function register(page: Page, account: Account): Promise<void> {
   await page.waitForFunction('phone.registerer.state === "Registered"')
 }
 
-/** A member's account, and a page on which sip.js has registered it. */
-async function registered(): Promise<{ page: Page; userId: string; account: Account }> {
+/** A member's account, and a page that begins with `script`, on which sip.js has registered it. */
+async function registered(script = ''): Promise<{ page: Page; userId: string; account: Account }> {
   const { userId } = await newMember(product)
   const { username, password, ws_url: wsUrl } = await product.ok('POST', `/users/${userId}/sip_credential`)
-  const { page } = await chromium!.open(site.url)
+  const { page } = await chromium!.open(site.url, async page => {
+    await page.addInitScript(script)
+  })
   const account = { username, password, wsUrl }
   await register(page, account)
   return { page, userId, account }
@@ -104,6 +106,37 @@ pageTest(
     assert.equal([call.status, call.quality[0].codec], ['completed', 'opus'])
     await page.close()
     await other.phone.close()
+  },
+)
+
+/** A script that leaves out the events of Opus' clock, which Firefox does not know. */
+const AS_FIREFOX = `const make = RTCPeerConnection.prototype.createOffer
+  RTCPeerConnection.prototype.createOffer = async function (...options) {
+    const { type, sdp } = await make.apply(this, options)
+    const [line, payloadType] = /a=rtpmap:(\\d+) telephone-event\\/48000\\r\\n/.exec(sdp)
+    return { type, sdp: sdp.replace(line, '').replace(new RegExp('(m=audio.*) ' + payloadType + '\\\\b'), '$1') }
+  }`
+
+pageTest(
+  'keys of a browser that names telephone-event/8000 alone beside Opus arrive, those of a pause masked',
+  async () => {
+    const { page, userId } = await registered(AS_FIREFOX)
+    const room = await newRoom(product)
+    await page.evaluate(`phone.call(${JSON.stringify(room.number)})`)
+    await page.waitForFunction('phone.state === "Established"')
+    const described = String(await page.evaluate('phone.connection.remoteDescription.sdp'))
+    assert.match(described, /opus\/48000/)
+    assert.match(described, /telephone-event\/8000/)
+    const { callId } = await seatOf(product, room, userId)
+    assert.ok(await page.evaluate('phone.key("7")'))
+    await product.until('the key is told of', async () => {
+      const told = await product.all('/events?type=call.dtmf')
+      return told.find(({ data }) => data.object.digit === '7' && data.object.call_id === callId) ?? null
+    })
+    await keysOfPause(page, callId)
+    await page.evaluate('phone.bye()')
+    await endedCall(product, callId)
+    await page.close()
   },
 )
 
