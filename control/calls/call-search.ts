@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { listParameters, timeRange, within } from '../http/list.ts'
 import { filterText, input, metadata, oneOf } from '../kernel/schema.ts'
@@ -110,6 +110,10 @@ function filtered(rows: Rows, search: CallSearch): Rows {
   for (const column of COLUMNS) {
     if (search[column] !== undefined) found = found.where(`calls.${column}`, '=', search[column])
   }
+  // As the indexes of what is seldom there say it.
+  if (search.status !== undefined && search.status !== 'completed')
+    found = found.where(sql<SqlBool>`calls.status <> 'completed'`)
+  if (search.kind === 'conference') found = found.where(sql<SqlBool>`calls.kind <> 'party'`)
   for (const [column, value] of [
     ['to_address', search.to],
     ['from_address', search.from],

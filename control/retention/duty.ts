@@ -34,75 +34,71 @@ interface Rows extends Kind {
   isOver: (until: string) => RawBuilder<unknown>
 }
 
+interface Before {
+  organisationId: string
+  until: string
+}
+
 /** A kind of rows that its own noun finds. */
 interface Found extends Kind {
-  due: (trx: Trx, by: { organisationId: string; until: string }) => Promise<Due[]>
+  due: (trx: Trx, by: Before) => Promise<Due[]>
 }
+
+const HAVE_FILES = ['recordings', 'voicemails', 'calls']
 
 /** What most kinds have in common. */
 const rows = (
   table: Rows['table'],
-  days: Kind['days'],
+  kept: 'recordings' | 'transcripts' | 'voicemails' | 'calls' | 'summaries' | 'evaluations',
   remove: Kind['remove'],
   isOver: Rows['isOver'] = () => sql`1 = 1`,
-  more: Partial<Pick<Rows, 'id' | 'since' | 'hasFiles'>> = {},
-): Rows => ({ table, days, remove, isOver, id: 'id', since: 'created', hasFiles: false, ...more })
+  more: Partial<Pick<Rows, 'id' | 'since'>> = {},
+): Rows => {
+  const usual = { id: 'id', since: 'created', hasFiles: HAVE_FILES.includes(table) } as const
+  return { table, days: `${kept}_days`, remove, isOver, ...usual, ...more }
+}
 
-const removeRow =
+const dropRow =
   (table: 'callbacks' | 'events'): Kind['remove'] =>
   (trx, tenant, id) =>
     forTenant(trx, tenant).delete(table).where('id', '=', id).execute()
 
 const IS_WRITTEN = sql`status in ('wanted', 'running')`
+const isTranscribed = (call: string) =>
+  sql`exists (select 1 from transcripts where transcripts.id = ${sql.ref(call)} and ${IS_WRITTEN})`
 
 const KINDS = {
-  recordings: rows('recordings', 'recordings_days', removeRecording, () => sql`status <> 'recording'`, {
-    id: 'call_id',
-    hasFiles: true,
-  }),
-  transcripts: rows('transcripts', 'transcripts_days', removeTranscript, () => sql`not ${IS_WRITTEN}`),
+  recordings: rows('recordings', 'recordings', removeRecording, () => sql`status <> 'recording'`, { id: 'call_id' }),
+  transcripts: rows('transcripts', 'transcripts', removeTranscript, () => sql`not ${IS_WRITTEN}`),
   // Of calls without a transcript, too.
   turns: rows(
     'call_steps',
-    'transcripts_days',
+    'transcripts',
     removeTranscript,
-    () => sql`kind = 'turn'
-      and not exists (select 1 from transcripts where transcripts.id = call_steps.call_id and ${IS_WRITTEN})`,
+    () => sql`kind = 'turn' and not ${isTranscribed('call_steps.call_id')}`,
     { id: 'call_id', since: 'at' },
   ),
   // What a copilot has heard is a transcript too. The remaining row keeps the count of its tokens.
-  copilots: rows(
-    'copilot_sessions',
-    'transcripts_days',
-    forgetSession,
-    () => sql`forgotten = 0 and status <> 'running'`,
-  ),
-  voicemails: rows('voicemails', 'voicemails_days', removeVoicemail, () => sql`status <> 'recording'`, {
-    hasFiles: true,
-  }),
+  copilots: rows('copilot_sessions', 'transcripts', forgetSession, () => sql`forgotten = 0 and status <> 'running'`),
+  voicemails: rows('voicemails', 'voicemails', removeVoicemail, () => sql`status <> 'recording'`),
   // Texts of members' phones are kept as long as transcripts.
-  messages: rows('messages', 'transcripts_days', removeMessage, () => sql`status <> 'queued'`),
-  summaries: rows('call_summaries', 'summaries_days', removeSummary),
-  evaluations: rows('qa_evaluations', 'evaluations_days', removeEvaluation),
+  messages: rows('messages', 'transcripts', removeMessage, () => sql`status <> 'queued'`),
+  summaries: rows('call_summaries', 'summaries', removeSummary),
+  evaluations: rows('qa_evaluations', 'evaluations', removeEvaluation),
   calls: rows(
     'calls',
-    'calls_days',
+    'calls',
     removeCall,
     () => sql`not exists (select 1 from recordings where call_id = calls.id and status = 'recording')
-      and not exists (select 1 from transcripts where transcripts.id = calls.id and ${IS_WRITTEN})`,
-    { since: 'ended_at', hasFiles: true },
+      and not ${isTranscribed('calls.id')}`,
+    { since: 'ended_at' },
   ),
-  callbacks: rows(
-    'callbacks',
-    'calls_days',
-    removeRow('callbacks'),
-    until => sql`open_phone is null and updated < ${until}`,
-  ),
+  callbacks: rows('callbacks', 'calls', dropRow('callbacks'), until => sql`open_phone is null and updated < ${until}`),
   // Those of calls go with their call. Others name people too: callbacks, numbers on lists, contacts of campaigns.
   events: rows(
     'events',
-    'calls_days',
-    removeRow('events'),
+    'calls',
+    dropRow('events'),
     () => sql`not exists (select 1 from calls where calls.id = events.call_id)`,
     { since: 'id' },
   ),
@@ -115,11 +111,7 @@ const KINDS = {
 } satisfies Record<string, Rows | Found>
 
 /** Objects stored before `until`, oldest first in each mode, with which the indexes of most tables begin. */
-async function dueOf(
-  trx: Trx,
-  kind: Rows | Found,
-  { organisationId, until }: { organisationId: string; until: string },
-): Promise<Due[]> {
+async function dueOf(trx: Trx, kind: Rows | Found, { organisationId, until }: Before): Promise<Due[]> {
   if ('due' in kind) return kind.due(trx, { organisationId, until })
   const { table, id, since, isOver } = kind
   const before = since === 'id' ? idAt('event', Date.parse(until)) : until

@@ -72,7 +72,6 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: strin
     'capture_changes',
     'call_inputs',
     'call_steps',
-    'call_keys',
     'sip_traces',
   ] as const) {
     await scoped.delete(table).where('call_id', '=', id).execute()

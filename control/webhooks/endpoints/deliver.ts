@@ -1,9 +1,11 @@
 import type { Context } from '../../http/context.ts'
 import { conflict, invalid, missing, type Problem } from '../../http/errors.ts'
+import { CLOCK_SLACK_MS } from '../../http/list.ts'
 import type { NounParts } from '../../http/noun.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueueFor, type OutboxEvent } from '../../kernel/events/outbox.ts'
+import { idAt } from '../../kernel/ids.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '../delivery-schema.ts'
@@ -96,6 +98,7 @@ function eventsToReplay(
     .select('events')
     .select(['id', 'type'])
     .where('timestamp', '>=', wanted.since)
+    .where('id', '>=', idAt('event', Date.parse(wanted.since) - CLOCK_SLACK_MS))
     .where('timestamp', '<', wanted.until)
     .where('type', '!=', 'ping')
     .where('id', 'not in', eb =>

@@ -36,8 +36,10 @@ export { jobOwners as '150-job-owners' } from './150-199/150-job-owners.ts'
 export { heartbeats as '151-heartbeats' } from './150-199/151-heartbeats.ts'
 export { registeredNodes as '152-registered-nodes' } from './150-199/152-registered-nodes.ts'
 export { devicelessAgents as '153-deviceless-agents' } from './150-199/153-deviceless-agents.ts'
-export { softphoneOrigins as '154-softphone-origins' } from './150-199/154-softphone-origins.ts'
-export { softphoneDevices as '155-softphone-devices' } from './150-199/155-softphone-devices.ts'
+export {
+  softphoneDevices as '155-softphone-devices',
+  softphoneOrigins as '154-softphone-origins',
+} from './150-199/155-softphones.ts'
 export { connectionNetworks as '160-connection-networks' } from './150-199/160-connection-networks.ts'
 export { pinTries as '161-pin-tries' } from './150-199/161-pin-tries.ts'
 export { revokedInvitations as '170-revoked-invitations' } from './150-199/170-revoked-invitations.ts'
@@ -46,9 +48,13 @@ export { queueVisits as '172-queue-visits' } from './150-199/172-queue-visits.ts
 export { eventObjects as '173-event-objects' } from './150-199/173-event-objects.ts'
 export { billing as '174-billing' } from './150-199/174-billing.ts'
 export { softphoneMetadata as '184-softphone-metadata' } from './150-199/184-softphone-metadata.ts'
-export { steadyWaits as '190-steady-waits' } from './150-199/190-steady-waits.ts'
+export {
+  steadyAgents as '410-steady-agents',
+  steadyCopilots as '409-steady-copilots',
+  steadySessions as '192-steady-sessions',
+  steadyWaits as '190-steady-waits',
+} from './150-199/190-steady-times.ts'
 export { lostDevices as '191-lost-devices' } from './150-199/191-lost-devices.ts'
-export { steadySessions as '192-steady-sessions' } from './150-199/192-steady-sessions.ts'
 export { missedCallbacks as '193-missed-callbacks' } from './150-199/193-missed-callbacks.ts'
 export { copilotSessions as '200-copilot-sessions' } from './200-249/200-copilot-sessions.ts'
 export { copilotTokens as '201-copilot-tokens' } from './200-249/201-copilot-tokens.ts'
@@ -101,19 +107,19 @@ export { digestUses as '405-digest-uses' } from './400-449/405-digest-uses.ts'
 export { serviceRoutes as '406-service-routes' } from './400-449/406-service-routes.ts'
 export { ofCalls as '407-of-calls' } from './400-449/407-of-calls.ts'
 export { fewerEntries as '408-fewer-entries' } from './400-449/408-fewer-entries.ts'
-export { steadyCopilots as '409-steady-copilots' } from './400-449/409-steady-copilots.ts'
-export { steadyAgents as '410-steady-agents' } from './400-449/410-steady-agents.ts'
 export { numberedFlows as '411-numbered-flows' } from './400-449/411-numbered-flows.ts'
 export { letIn as '412-let-in' } from './400-449/412-let-in.ts'
 export { phonesHold as '413-phones-hold' } from './400-449/413-phones-hold.ts'
 export { wordsDeleted as '414-words-deleted' } from './400-449/414-words-deleted.ts'
 export { farEndsHold as '415-far-ends-hold' } from './400-449/415-far-ends-hold.ts'
 export { olderNodes as '416-older-nodes' } from './400-449/416-older-nodes.ts'
-export { nodeUrls as '417-node-urls' } from './400-449/417-node-urls.ts'
+export {
+  nodeSip as '419-node-sip',
+  nodeUrls as '417-node-urls',
+  nodeWs as '420-node-ws',
+} from './400-449/417-nodes-known.ts'
 export { whyUnreached as '418-why-unreached' } from './400-449/418-why-unreached.ts'
-export { nodeSip as '419-node-sip' } from './400-449/419-node-sip.ts'
-export { nodeWs as '420-node-ws' } from './400-449/420-node-ws.ts'
-export { legRevisions as '421-leg-revisions' } from './400-449/421-leg-revisions.ts'
-export { endedBy as '422-ended-by' } from './400-449/422-ended-by.ts'
+export { endedBy as '422-ended-by', legRevisions as '421-leg-revisions' } from './400-449/421-legs-known.ts'
 export { ownRows as '423-own-rows' } from './400-449/423-own-rows.ts'
 export { oldWords as '424-old-words' } from './400-449/424-old-words.ts'
+export { ofOneCall as '425-of-one-call' } from './400-449/425-of-one-call.ts'

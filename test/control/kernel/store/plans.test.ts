@@ -4,14 +4,17 @@ import { unstartedStreams } from '../../../../control/calls/capture/streams.ts'
 import { connectionsFor } from '../../../../control/calls/conductor/inbound-rows.ts'
 import { RunningCalls } from '../../../../control/calls/conductor/running-calls.ts'
 import { runningLegs } from '../../../../control/calls/conductor/running-rows.ts'
+import { insertParty } from '../../../../control/calls/records.ts'
 import type { CallRow } from '../../../../control/calls/tables.ts'
 import { appendEvent } from '../../../../control/kernel/events/log.ts'
+import { newId } from '../../../../control/kernel/ids.ts'
 import { rowBy } from '../../../../control/kernel/store/compiled.ts'
-import type { Store } from '../../../../control/kernel/store/store.ts'
+import type { Store, Trx } from '../../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { CURRENT_VERSION } from '../../../../control/kernel/versions/current.ts'
 import { dueCallbacks, isCallbackDue } from '../../../../control/queues/callbacks/due.ts'
 import { callbackReturnedBy } from '../../../../control/queues/ringing/returning.ts'
+import { removeCall } from '../../../../control/retention/removal.ts'
 import { insertConnection } from '../../../../control/trunks/networks.ts'
 import { claimDue, forgetClosed } from '../../../../control/webhooks/claims.ts'
 import { DeliveryShares } from '../../../../control/webhooks/shares.ts'
@@ -90,11 +93,98 @@ const FILTERS: Record<string, string[]> = {
   ],
   '/agents': ['status=available', 'status=offline&team_id=team_1'],
   '/qa_evaluations': ['status=needs_model', 'review=wanted'],
-  '/events': ['object_id=call_1', 'object_id=call_1&type=call.ended'],
+  '/events': ['object_id=call_1', 'object_id=call_1&type=call.ended', 'type=call.ended'],
   '/copilot_sessions': ['call_id=call_1', 'status=ended', 'user_id=usr_1'],
   '/transcripts/search': ['call_id=call_1', 'queue_id=q_1'],
   '/webhook_deliveries': ['status=failed'],
 }
+
+/** Lists in which there are few rows among very many, or none, and the indexes by which these are found. */
+const FOUND_BY = [
+  ['/calls?status=in_progress', 'calls_unusual'],
+  ['/calls?status=busy&direction=inbound', 'calls_unusual'],
+  ['/calls?kind=conference', 'calls_conferences'],
+  ['/events?type=call.held', 'events_of_type'],
+  ['/usage/entries?source_id=call_1', 'usage_entries_of_source'],
+  ['/copilot_sessions?call_id=call_1', 'copilot_sessions_of_call'],
+] as const
+
+test('running calls, conferences, events of a type, and what belongs to one call are found by indexes of their own', async () => {
+  const world = await makeWorld()
+  const { store, nodes, executed } = listening(world.store)
+  const app = await serve({ ...world, store }, productRoutes({ ...world, store }))
+  const key = world.ours.keys.live
+  const plans = async (url: string): Promise<string> => {
+    nodes.length = 0
+    executed.length = 0
+    assert.is((await ask(app, `GET /v1${url}`, { key })).status, 200, url)
+    const built = nodes.filter(isPage).map(node => store.db.getExecutor().compileQuery(node, { queryId: 'plan' }))
+    const pages = [...built, ...executed.filter(isCompiledPage)]
+    return (await Promise.all(pages.map(query => planOf(world.store, query)))).join('; ')
+  }
+  for (const [url, index] of FOUND_BY) assert.match(await plans(url), index)
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const id = newId('call')
+  const ends = { legId: newId('participant'), direction: 'inbound', to: '1', from: '2', target: 'park' } as const
+  const party = {
+    callId: id,
+    ...ends,
+    roomId: null,
+    connectionId: null,
+    metadata: {},
+    role: 'member',
+    muted: false,
+  } as const
+  await world.store.transaction(trx => insertParty(trx, tenant, party, '2026-11-27T10:00:00.000Z'))
+  assert.match(await plans(`/calls/${id}/events`), 'events_of_call')
+  await app.close()
+  await world.store.close()
+})
+
+if (testEngine === 'sqlite')
+  test('what is deleted with a call is not looked for among all rows of its organisation', async () => {
+    const world = await makeWorld()
+    const { store, nodes, executed } = listening(world.store)
+    const tenant = { organisationId: world.ours.organisationId, livemode: true }
+    const scoped = forTenant(world.store.db, tenant)
+    const id = newId('call')
+    const ends = { legId: newId('participant'), direction: 'inbound', to: '1', from: '2', target: 'park' } as const
+    const party = {
+      callId: id,
+      ...ends,
+      roomId: null,
+      connectionId: null,
+      metadata: {},
+      role: 'member',
+      muted: false,
+    } as const
+    const at = '2026-11-27T10:00:00.000Z'
+    await world.store.transaction(trx => insertParty(trx, tenant, party, at))
+    await scoped.change('calls', id, { status: 'completed', ended_at: at })
+    const transcript = {
+      id,
+      status: 'ready',
+      language: null,
+      duration_ms: 1,
+      failed_reason: null,
+      created: at,
+    } as const
+    await scoped.insert('transcripts', transcript)
+    assert.is(await removeCall(store.db as Trx, tenant, id, at), null)
+    const built = nodes.map(node => store.db.getExecutor().compileQuery(node, { queryId: 'plan' }))
+    // Those with places for values are templates of what was executed.
+    const queries = [
+      ...executed,
+      ...built.filter(({ parameters }) => parameters.every(value => Object(value) !== value)),
+    ]
+    assert.ok(queries.length > 20, 'the queries were heard')
+    const plans = await Promise.all(queries.map(async query => `${query.sql}: ${await planOf(world.store, query)}`))
+    assert.equal(
+      plans.filter(plan => /SCAN (?!transcript_search)|livemode=\?\)/.test(plan)),
+      [],
+    )
+    await world.store.close()
+  })
 
 test('evaluations that wait for somebody, and those that have been reviewed, are found by indexes of their own', async () => {
   const world = await makeWorld()
