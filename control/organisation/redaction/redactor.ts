@@ -29,7 +29,8 @@ export interface Redactor {
 }
 
 /** The words before the security code of a card, by which it is recognised. */
-const CARD_CODE = /\b(?:cvv2?|cvc2?|cv2|security code)\b[^\d]{0,30}$|(?:קוד (?:ה)?אבטחה|שלוש הספרות)[^\d]{0,30}$/iu
+const CARD_CODE =
+  /\b(?:cvv2?|cvc2?|cv2|(?:security|card) (?:code|number)|card verification (?:code|value|number)|(?:code|digits|numbers?) (?:is |are )?on the (?:back|front)|(?:the|last) (?:three|four|[34]) digits)\b[^\d]{0,30}$|(?:קוד (?:ה)?אבטחה|שלוש הספרות)[^\d]{0,30}$/iu
 const CODE_BEFORE = 60
 /** Separator between texts. It is no word, and ends no number. */
 const SEAM = '\n'

@@ -95,6 +95,21 @@ test('a number said in pieces is taken out of every piece', () => {
 
 test('the code of a card is taken out after its name', () => {
   assert.is(cards('The CVV is 123.'), 'The CVV is [card number].')
+  for (const words of [
+    'the three digits on the back',
+    'The last 3 digits',
+    'the code on the back of my card',
+    'Card code',
+  ]) {
+    assert.is(cards(`${words} are one two three.`), `${words} are [card number].`)
+  }
+  for (const other of [
+    'She sat on the back seat of bus 123.',
+    'The code is 123.',
+    'I was on the front line for 1000 days.',
+  ]) {
+    assert.is(cards(other), other)
+  }
   assert.equal(cards.all(['The security code?', 'one two three']), ['The security code?', '[card number]'])
   assert.is(cards('The room is 123.'), 'The room is 123.')
 })
