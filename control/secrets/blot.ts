@@ -13,45 +13,54 @@ export type Blot = (text: string, cut?: boolean) => string
  */
 export function blotter(secrets: ReadonlyMap<string, string>): Blot {
   const forms = [...secrets]
-    .flatMap(([name, value]) => formsOf(value).map(form => ({ form, blot: blotOf(name) })))
-    .toSorted((a, b) => b.form.length - a.form.length)
+    .flatMap(([name, value]) => formsOf(value).map(form => ({ ...form, blot: blotOf(name) })))
+    .toSorted((a, b) => b.text.length - a.text.length)
   return (text, cut = false) => {
-    const blotted = forms.reduce((left, { form, blot }) => left.replaceAll(form, blot), text)
+    const blotted = forms.reduce((left, { sought, blot }) => left.replaceAll(sought, blot), text)
     return cut ? withoutBeginning(blotted, forms) : blotted
   }
 }
 
-function formsOf(value: string): string[] {
+/** `lead`: how many characters before the text hold a part of the secret too. `sought`: the text with all that does. */
+type Form = { text: string; lead: number; sought: string | RegExp }
+
+function formsOf(value: string): Form[] {
   const bytes = Buffer.from(value)
-  const hex = bytes.toString('hex')
   const percent = encodeURIComponent(value)
-  const forms = [
+  const texts = [
     value,
     JSON.stringify(value).slice(1, -1),
     percent,
     percent.replaceAll('%20', '+'),
     percent.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase()),
-    hex,
-    hex.toUpperCase(),
+    bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
+  ]
+  return [
+    ...texts.map(text => ({ text, lead: 0, sought: text })),
     ...[0, 1, 2].flatMap(before => [inBase64(bytes, before, 'base64'), inBase64(bytes, before, 'base64url')]),
   ]
-  return [...new Set(forms)]
 }
 
-/** The characters of base64 that are the same whatever surrounds the secret, if it starts at this offset in a group of three bytes. */
-function inBase64(bytes: Buffer, before: number, encoding: 'base64' | 'base64url'): string {
+/**
+ * The characters of base64 that are the same whatever surrounds the secret, if it starts at this offset in a group of three bytes. Those
+ * at the ends share their bits with what surrounds it: they are sought whatever they are, and the padding goes with them.
+ */
+function inBase64(bytes: Buffer, before: number, encoding: 'base64' | 'base64url'): Form {
   const encoded = Buffer.concat([Buffer.alloc(before), bytes])
     .toString(encoding)
     .replace(/=+$/, '')
-  const first = Math.ceil((before * 8) / 6)
-  const last = Math.floor(((before + bytes.length) * 8) / 6)
-  return encoded.slice(first, last)
+  const text = encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
+  const [lead, tail] = [before, before + bytes.length].map(at => (at % 3 === 0 ? 0 : 1))
+  const shared = '[\\w+/-]'
+  const sought = new RegExp(`${shared}{0,${lead}}${text.replaceAll('+', '\\+')}(?:${shared}{0,${tail}}={0,2})`, 'g')
+  return { text, lead: lead ?? 0, sought }
 }
 
-function withoutBeginning(text: string, forms: readonly { form: string; blot: string }[]): string {
-  for (const { form, blot } of forms) {
+function withoutBeginning(text: string, forms: readonly (Form & { blot: string })[]): string {
+  for (const { text: form, lead, blot } of forms) {
     for (let length = Math.min(form.length - 1, text.length); length >= MIN_CUT; length--) {
-      if (text.endsWith(form.slice(0, length))) return text.slice(0, -length) + blot
+      if (text.endsWith(form.slice(0, length))) return text.slice(0, Math.max(0, text.length - length - lead)) + blot
     }
   }
   return text

@@ -80,11 +80,14 @@ export function dnsServers(text: string): Parsed<string[]> {
     : bad('set addresses separated by commas, for example 192.0.2.53,[2001:db8::53]:5353')
 }
 
-export const items = (text: string): string[] =>
+const items = (text: string): string[] =>
   text
     .split(',')
     .map(item => item.trim())
     .filter(item => item !== '')
+
+export const names = (text: string): Parsed<string[]> =>
+  items(text).length > 0 ? ok(items(text)) : bad('set names separated by commas')
 
 export function portRange(text: string): Parsed<{ first: number; last: number }> {
   const [, first, last] = /^(\d{1,5})-(\d{1,5})$/.exec(text)?.map(Number) ?? []
@@ -96,27 +99,25 @@ export function portRange(text: string): Parsed<{ first: number; last: number }>
 
 export function cidrList(text: string): Parsed<string[]> {
   const blocks = items(text)
-  return blocks.every(block => ipaddr.isValidCIDR(block))
+  return blocks.length > 0 && blocks.every(block => ipaddr.isValidCIDR(block))
     ? ok(blocks)
     : bad('set CIDR blocks separated by commas, for example 10.0.0.0/8,192.168.1.5/32')
 }
 
 export function ttsVoices(text: string): Parsed<SpeechVoice[]> {
   const voices = items(text).map(item => /^([^:\s]{1,100})(?::([a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*))?$/.exec(item))
-  return voices.every(voice => voice !== null)
+  return voices.length > 0 && voices.every(voice => voice !== null)
     ? ok(voices.map(([, name = '', language = null]) => ({ name, language })))
     : bad('set names separated by commas, with a language where a voice has one: alloy,klara:de')
 }
 
 export function modelPrices(text: string): Parsed<ReadonlyMap<string, ModelPrice>> {
-  const prices = new Map<string, ModelPrice>()
-  for (const entry of text.split(',').map(one => one.trim())) {
-    if (entry === '') continue
-    const parts = /^([^=\s]+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(entry)
-    if (parts === null) return bad('set model=2.5/10, separated by commas: prices of a million input and output tokens')
-    prices.set(parts[1] ?? '', { input: Number(parts[2]), output: Number(parts[3]) })
-  }
-  return ok(prices)
+  const entries = items(text).map(item => /^([^=\s]+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(item))
+  const priceOf = ([, model = '', input, output]: string[]) =>
+    [model, { input: Number(input), output: Number(output) }] as const
+  return entries.length > 0 && entries.every(entry => entry !== null)
+    ? ok(new Map(entries.map(priceOf)))
+    : bad('set model=2.5/10, separated by commas: prices of a million input and output tokens')
 }
 
 export function modelUrl(text: string): Parsed<string> {

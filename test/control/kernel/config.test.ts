@@ -66,6 +66,16 @@ const BAD: [string, string][] = [
   ['TANDEM_NODE_ID', 'a node'],
   ['TANDEM_DRAIN_SECONDS', '-1'],
   ['TANDEM_MAX_CALLS', '1e3'],
+  ['TANDEM_SIP_HOST', ','],
+  ['TANDEM_SIP_WS_ORIGINS', ','],
+  ['TANDEM_SIP_PROXIES', ','],
+  ['TANDEM_TRUSTED_PROXIES', ', ,'],
+  ['TANDEM_ALLOW_PRIVATE_URLS', ','],
+  ['TANDEM_DNS_SERVERS', ','],
+  ['TANDEM_PUBLIC_IP', ','],
+  ['TANDEM_MODEL_NAMES', ','],
+  ['TANDEM_MODEL_PRICES', ','],
+  ['TANDEM_TTS_VOICES', ','],
 ]
 
 for (const [name, value] of BAD) {
