@@ -14,7 +14,7 @@ import { advanceRemoteSeq, movePeer } from './dialog.ts'
 import { parseDtmfInfo } from './dtmf-info.ts'
 import { CALLER_CLEARED, ended, finish, stopAwaitingAck } from './ending.ts'
 import { authorizationsOf, onCancelled, onInvite } from './inbound-call.ts'
-import { allowed, inspectRequest } from './inspect-request.ts'
+import { allowed, inspectRequest, isOfOwnType } from './inspect-request.ts'
 import { formatResponse, type ResponseParts } from './message/format.ts'
 import { firstElement } from './message/headers.ts'
 import { ownCopy, type SipRequest, toText } from './message/message.ts'
@@ -201,11 +201,11 @@ function cameByAnotherPath(core: AgentCore, transaction: ServerTransaction): boo
   return false
 }
 
-/** The owner's capabilities, with the status that it would give an INVITE now (RFC 3261 §11.2). */
-function optionsAnswer(core: AgentCore): Pick<ResponseParts, 'status' | 'reason' | 'headers'> {
+/** The owner's capabilities, with the status that it would give an INVITE now (RFC 3261 §11.2). Phones register, subscribe and text outside of calls. */
+function optionsAnswer(core: AgentCore, isInside = false): Pick<ResponseParts, 'status' | 'reason' | 'headers'> {
   const { status, reason, retryAfterS } = core.options.optionsStatus?.() ?? { status: 200 }
   const headers: (readonly [string, string])[] = [
-    ['Allow', allowed(core.options.registrarRealm !== undefined)],
+    ['Allow', allowed(!isInside && core.options.registrarRealm !== undefined)],
     ['Accept', ACCEPT],
     ['Accept-Encoding', 'identity'],
     ['Accept-Language', 'en'],
@@ -229,7 +229,7 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
   if (refusal !== null) core.respond(transaction, refusal, now)
   else if (request.method === 'BYE' && early === undefined) onBye(core, session, transaction, now)
   else if (request.method === 'OPTIONS')
-    core.respond(transaction, { ...optionsAnswer(core), toTag: session.localTag }, now)
+    core.respond(transaction, { ...optionsAnswer(core, true), toTag: session.localTag }, now)
   else if (session.phase === 'over') core.respond(transaction, { status: 481 }, now)
   else if (request.method === 'INFO') onInfo(core, session, transaction, now)
   else if (early !== undefined) onEarlyRequest(core, session, early, transaction, now)
@@ -256,11 +256,13 @@ function onBye(core: AgentCore, session: Session, transaction: ServerTransaction
 function onInfo(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { body, headers } = transaction.request
   const isTaken = core.options.takesKeys?.(session.id) ?? true
-  const key = body.length === 0 || !isTaken ? null : parseDtmfInfo(headers.get('content-type') ?? '', body)
+  // A body of another type has come this far only if it may be ignored.
+  const saysKey = body.length > 0 && isOfOwnType(transaction.request)
+  const key = !saysKey || !isTaken ? null : parseDtmfInfo(headers.get('content-type') ?? '', body)
   const refusal: ResponseParts = isTaken
     ? { status: 400, reason: 'No Such Key' }
     : { status: 415, headers: [['Accept', ACCEPT_WITHOUT_KEYS]] }
-  const isRefused = body.length > 0 && key === null
+  const isRefused = saysKey && key === null
   if (isRefused) core.counters.keysRefused++
   core.respond(transaction, isRefused ? refusal : { status: 200 }, now)
   if (key !== null) core.emit({ kind: 'info', sessionId: session.id, key })

@@ -50,7 +50,7 @@ export function inspectRequest(request: SipRequest, takesRegistrations = false):
 }
 
 /** Whether its body has a type that only its method has. */
-const isOfOwnType = ({ method, headers }: SipRequest): boolean =>
+export const isOfOwnType = ({ method, headers }: SipRequest): boolean =>
   BODIES[method]?.test(mediaType(headers.get('content-type') ?? '')) === true
 
 /** The refusal of a body that is compressed, for example (RFC 3261 §8.2.3). */
@@ -63,8 +63,14 @@ function inspectContent(request: SipRequest): Refusal | null {
   if (request.body.length === 0 || BODILESS.has(request.method)) return null
   const encoded = encodingRefusal(request)
   if (encoded !== null) return encoded
-  const isRead = BODIES[request.method] === undefined ? isSession(request) : isOfOwnType(request)
+  const isRead = BODIES[request.method] === undefined ? isSession(request) : isOfOwnType(request) || isOptional(request)
   return isRead ? null : { status: 415, headers: [['Accept', ACCEPT]] }
+}
+
+/** Whether its body says that who cannot read it may ignore it (RFC 3261 §8.2.3). */
+const isOptional = ({ headers, body }: SipRequest): boolean => {
+  const parts = partsOf(headers, body)
+  return parts.length > 0 && parts.every(({ isRequired }) => isRequired === false)
 }
 
 /**

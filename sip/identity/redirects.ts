@@ -32,12 +32,15 @@ export interface Redirect {
 /** Maximum number of entries for one call; a loop through many switches would write more. */
 const MAX_REDIRECTS = 10
 const MAX_COUNT = 100
+/** Values of Privacy for the whole of History-Info in a request, and for one entry in its URI (RFC 7044 §10.1). */
+const OF_HISTORY = /\b(history|header|session)\b/i
 
 /** The latest first: from Diversion if present, else from History-Info. */
 export function readRedirects(headers: Headers): Redirect[] {
   const diversions = headers.list('diversion')
   if (diversions.length > 0) return diversions.flatMap(value => diversionOf(value) ?? []).slice(0, MAX_REDIRECTS)
-  return readHistory(headers.list('history-info'))
+  const isPrivate = headers.all('privacy').some(value => OF_HISTORY.test(value))
+  return readHistory(headers.list('history-info')).map(one => (isPrivate ? { ...one, isPrivate } : one))
 }
 
 /** RFC 5806 §4.1. */
@@ -112,7 +115,7 @@ function entryOf(value: string): Entry | null {
     index,
     from: made !== '' ? made : index.includes('.') ? index.slice(0, index.lastIndexOf('.')) : null,
     cause: Number(/cause\s*=\s*([0-9]{3})/i.exec(field('reason') ?? '')?.[1]) || null,
-    isPrivate: /\b(history|header|session)\b/i.test(field('privacy') ?? ''),
+    isPrivate: OF_HISTORY.test(field('privacy') ?? ''),
   }
 }
 

@@ -312,6 +312,28 @@ test('INFO brings DTMF, in both content types, and others are answered 415', () 
   ])
 })
 
+test('an INFO whose unreadable body may be ignored is answered 200, and brings no key; one that must be handled 415', () => {
+  const { bob, to } = confirmed()
+  const info = (cseq: number, disposition: string) => {
+    const extra = ['Content-Type: application/x-vendor', `Content-Disposition: ${disposition}`]
+    return statusOf(feed(bob, raw('INFO', { to, cseq, extra, body: '5' })))
+  }
+  assert.is(info(2, 'render;handling=optional'), 200)
+  assert.is(info(3, 'render;handling=required'), 415)
+  assert.is(info(4, 'render'), 415)
+  assert.not(bob.events.some(event => event.kind === 'info'))
+  assert.is(bob.agent.counters.keysRefused, 0)
+})
+
+test('OPTIONS inside a call names only what is accepted inside of it', () => {
+  const { bob, to } = confirmed([], { registrarRealm: 'realm' })
+  const allowed = (text: string): string => /\r\nAllow: ([^\r]*)/.exec(text)![1]!
+  assert.match(allowed(feed(bob, raw('OPTIONS')).at(-1)!), /REGISTER/)
+  const inside = allowed(feed(bob, raw('OPTIONS', { to, cseq: 2 })).at(-1)!)
+  assert.not.match(inside, /REGISTER|SUBSCRIBE|MESSAGE/)
+  assert.is(allowed(feed(bob, raw('MESSAGE', { to, cseq: 3 })).at(-1)!), inside)
+})
+
 test('an INFO that names no key, or several, is answered 400 and counted; an empty one, as for keep-alive, 200', () => {
   const { bob, to } = confirmed()
   const relay = 'application/dtmf-relay'

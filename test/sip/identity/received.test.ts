@@ -86,6 +86,17 @@ test('History-Info tells the same by indices: targets that others were made from
   assert.equal(older.redirects, [{ uri: 'sip:+15550001@gw', reason: 'user-busy', count: 1, isPrivate: false }])
 })
 
+test('privacy of the headers, the session or the history hides all of History-Info, and nobody of Diversion, which says so itself', () => {
+  const hidden = (privacy: string, ...history: string[]) => {
+    const { redirects } = read(`Privacy: ${privacy}`, ...history)
+    return redirects.map(({ isPrivate }) => isPrivate)
+  }
+  const history = 'History-Info: <sip:+15550001@gw>;index=1, <sip:+15550002@gw;cause=302>;index=1.1;mp=1'
+  for (const value of ['header', 'session', 'history', 'id;header']) assert.equal(hidden(value, history), [true], value)
+  for (const value of ['id', 'user', 'none']) assert.equal(hidden(value, history), [false], value)
+  assert.equal(hidden('header', 'Diversion: <sip:+15550001@gw>;reason=no-answer'), [false])
+})
+
 test('what is malformed is left out, and of too much only so much is read', () => {
   assert.equal(uris(read('P-Asserted-Identity: <sip:a', 'P-Asserted-Identity: <sip:b@c>')), ['sip:b@c'])
   const many = Array.from({ length: 50 }, (_, n) => `Diversion: <sip:${n}@gw>;counter=${n}999`)
