@@ -25,6 +25,7 @@ import { type DoorSocket, type OpenDoor, openNodeDoor } from '../../rtp/datagram
 import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
+import { checkSipIdentity } from './certificate-names.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
 import { NamedHosts } from './named-hosts.ts'
 import { NodeCalls } from './node-calls.ts'
@@ -207,13 +208,14 @@ export class SipEndpoint {
               this.#tlsServers.push(server)
               return { host, server }
             }),
-      // Node checks the certificate against the authorities that it trusts, and against the name, or the address, that was asked for.
+      // Node checks the certificate against the authorities that it trusts.
       dial: to => ({
         socket: connectTls({
           host: to.host,
           port: to.port,
           ...this.#from(to),
           ...(to.name === undefined ? {} : { servername: to.name }),
+          checkServerIdentity: checkSipIdentity,
         }),
         ready: 'secureConnect',
       }),

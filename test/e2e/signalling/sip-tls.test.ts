@@ -12,7 +12,7 @@ import { SipEndpoint } from '../../../media/signalling/endpoint/sip-endpoint.ts'
 import { Names } from '../../../media/signalling/names.ts'
 import type { UaEvent } from '../../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../../harness.ts'
-import { doorFrom, doorTo, makeCertificate } from '../../interop/peers/doors.ts'
+import { type CertificateFiles, doorFrom, doorTo, makeCertificate } from '../../interop/peers/doors.ts'
 import { Sipp } from '../../interop/peers/sipp.ts'
 import { curtain, endedCall, invited } from '../scene.ts'
 
@@ -24,16 +24,21 @@ let product: Product
 let tlsPort: number
 const dir = mkdtempSync(join(tmpdir(), 'tandem-tls-'))
 const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
+const authorities = join(dir, 'authorities.pem')
+/** The certificate of a SIP domain. */
+let ofDomain: CertificateFiles
 
 test.before(async () => {
   makeCertificate(dir, [HOST])
+  ofDomain = makeCertificate(mkdtempSync(join(dir, 'domain-')), [], 'somebody', ['sip:localhost'])
+  writeFileSync(authorities, [cert, ofDomain.cert].map(file => readFileSync(file, 'utf8')).join(''))
   tlsPort = await freePort()
   product = await Product.start({
     env: {
       TANDEM_SIP_TLS_PORT: String(tlsPort),
       TANDEM_SIP_TLS_CERT: cert,
       TANDEM_SIP_TLS_KEY: key,
-      NODE_EXTRA_CA_CERTS: cert,
+      NODE_EXTRA_CA_CERTS: authorities,
     },
   })
 })
@@ -113,6 +118,27 @@ for (const [scenario, status] of [
   const sentence = `${scenario}: who is called over TLS gets every message over it`
   if (noSipp === null) test(sentence, () => calledOverTls(scenario, status))
   else test.skip(sentence, noSipp)
+}
+
+const sentence =
+  'a certificate that names a SIP domain by its URI is good for that name, and for no other (RFC 5922 §7.1)'
+if (noSipp === null) test(sentence, callsDomain)
+else test.skip(sentence, noSipp)
+
+async function callsDomain(): Promise<void> {
+  const sipp = await Sipp.callee('answers-and-hangs-up', { transport: 'tcp' })
+  const door = await doorFrom(sipp, ofDomain, 'tls')
+  const called = async (host: string): Promise<string> => {
+    const call = await product.ok('POST', '/calls', { to: `sip:callee@${host}:${door.port};transport=tls` })
+    return (await endedCall(product, call.id)).status
+  }
+  try {
+    assert.is(await called(HOST), 'failed')
+    assert.is(await called('localhost'), 'completed')
+    await sipp.passed()
+  } finally {
+    door.close()
+  }
 }
 
 async function calledOverTls(scenario: string, status: string): Promise<void> {

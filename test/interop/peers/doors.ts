@@ -27,11 +27,17 @@ export interface CertificateFiles {
   key: string
 }
 
-/** Makes a self-signed certificate for these addresses, in a folder. */
-export function makeCertificate(folder: string, hosts: readonly string[], name = 'tandem'): CertificateFiles {
+/** Makes a self-signed certificate for these addresses, and URIs, in a folder. */
+export function makeCertificate(
+  folder: string,
+  hosts: readonly string[],
+  name = 'tandem',
+  uris: readonly string[] = [],
+): CertificateFiles {
+  const alternatives = [...hosts.map(host => `IP:${host}`), ...uris.map(uri => `URI:${uri}`)]
   const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-  const named = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${hosts.map(host => `IP:${host}`).join(',')}`]
+  const named = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${alternatives.join(',')}`]
   execFileSync('openssl', [...made, ...named, '-keyout', key, '-out', cert], { stdio: 'ignore' })
   return { cert, key }
 }
