@@ -31,7 +31,8 @@ import { type Deadline, Deadlines } from './transaction/deadlines.ts'
 import { DEFAULT_TIMERS, type Timers } from './transaction/timers.ts'
 import { type ClientTransaction, type ServerTransaction, Transactions } from './transaction/transactions.ts'
 
-export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY, SUBSCRIBE, MESSAGE'
+/** What is accepted inside of a call, which Allow tells in an INVITE and its answers (RFC 3261 §13.2.1). */
+export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
 export const SUPPORTED = 'timer, 100rel, replaces, norefersub, tdialog'
 export const ACCEPT_WITHOUT_KEYS = 'application/sdp, multipart/mixed'
 export const ACCEPT = `${ACCEPT_WITHOUT_KEYS}, application/dtmf-relay, application/dtmf`

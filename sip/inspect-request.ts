@@ -11,11 +11,11 @@ export interface Refusal {
 }
 
 const METHODS: ReadonlySet<string> = new Set(ALLOW.split(', '))
-/** Without phones that register. */
+/** Of phones that register, outside of calls. */
 const OF_PHONES: ReadonlySet<string> = new Set(['REGISTER', 'SUBSCRIBE', 'MESSAGE'])
 /** The methods in Allow (RFC 3261 §20.5), with registrations and without. */
 export const allowed = (takesRegistrations: boolean): string =>
-  [...[...METHODS].filter(method => !OF_PHONES.has(method)), ...(takesRegistrations ? OF_PHONES : [])].join(', ')
+  [...METHODS, ...(takesRegistrations ? OF_PHONES : [])].join(', ')
 
 /** A body that is not read is harmless. */
 const BODILESS: ReadonlySet<string> = new Set(['OPTIONS', 'BYE', 'REGISTER', 'REFER', 'SUBSCRIBE', 'MESSAGE'])

@@ -325,11 +325,13 @@ test('an INFO whose unreadable body may be ignored is answered 200, and brings n
   assert.is(bob.agent.counters.keysRefused, 0)
 })
 
-test('OPTIONS inside a call names only what is accepted inside of it', () => {
+test('Allow of a call, and of OPTIONS inside of it, names only what is accepted there (RFC 3261 §13.2.1)', () => {
   const { bob, to } = confirmed([], { registrarRealm: 'realm' })
   const allowed = (text: string): string => /\r\nAllow: ([^\r]*)/.exec(text)![1]!
   assert.match(allowed(feed(bob, raw('OPTIONS')).at(-1)!), /REGISTER/)
+  const ok = bob.sentLike('SIP/2.0 200').find(({ text }) => text.includes('CSeq: 1 INVITE'))!
   const inside = allowed(feed(bob, raw('OPTIONS', { to, cseq: 2 })).at(-1)!)
+  assert.is(allowed(ok.text), inside)
   assert.not.match(inside, /REGISTER|SUBSCRIBE|MESSAGE/)
   assert.is(allowed(feed(bob, raw('MESSAGE', { to, cseq: 3 })).at(-1)!), inside)
 })
