@@ -34,7 +34,7 @@ const createBody = input({
   file: Type.Optional(
     input({
       content_base64: Type.String({ description: 'A file of UTF-8 text, such as Markdown, base64.' }),
-      filename: Type.Optional(Type.String({ maxLength: 255 })),
+      filename: Type.Optional(Type.String({ maxLength: 255, pattern: '\\S' })),
     }),
   ),
   metadata: Type.Optional(metadata),
@@ -118,9 +118,10 @@ async function createDocument(deps: KbDocumentDeps, context: Context, body: Crea
   if ('problem' in original) return original
   const read = readText(original.bytes)
   const texts = 'text' in read ? passagesOf(read.text) : []
+  const { filename = 'Document' } = body.file ?? {}
   const row = {
     id: newId('kb_document'),
-    name: body.name ?? body.file?.filename ?? 'Document',
+    name: body.name ?? filename,
     status: 'text' in read ? ('ready' as const) : ('failed' as const),
     error: 'text' in read ? null : read.error,
     size_bytes: original.bytes.length,

@@ -65,6 +65,15 @@ test('a file that is no text fails, and tells it by kb.document.failed', async (
   await close()
 })
 
+test('a document whose file has no name is called Document, and none has a blank name', async () => {
+  const { live, close } = await makeWholeApp()
+  const upload = (filename?: string) =>
+    live('POST /v1/kb/documents', { file: { content_base64: 'QWxl', ...(filename !== undefined && { filename }) } })
+  assert.is((await upload()).body.name, 'Document')
+  for (const blank of ['', '  ']) assert.is((await upload(blank)).status, 400)
+  await close()
+})
+
 test('a document is sent as text or as a file, of at most 2 MB', async () => {
   const { live, close } = await makeWholeApp()
   const send = async (body: object) => refusal(await live('POST /v1/kb/documents', body))
