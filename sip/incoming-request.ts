@@ -139,7 +139,7 @@ function annotatedVia(request: SipRequest, from: Peer): string {
   const top = firstElement(headers.get('via')!)
   if (via.rport === null && via.host.toLowerCase() === from.host.toLowerCase()) return top
   const bare = top.replace(/;\s*received\s*=[^;]*/gi, '')
-  const filled = via.rport === null ? bare : bare.replace(/;\s*rport(?:\s*=[^;]*)?(?=;|$)/i, `;rport=${from.port}`)
+  const filled = via.rport === null ? bare : bare.replace(/;\s*rport\s*(?:=[^;]*)?(?=;|$)/i, `;rport=${from.port}`)
   return `${filled};received=${from.host}`
 }
 

@@ -7,7 +7,7 @@ import { type SipRequest, toText } from '../message/message.ts'
 import { paramValue, unquote } from '../message/params.ts'
 import { parseUri, userOf } from '../message/uri.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
-import { ALLOW_EVENTS, type EventPackage, isPackage, TYPES } from './packages.ts'
+import { ALLOW_EVENTS, packageOf, TYPES } from './packages.ts'
 import { authRefusal, challengeAnew, digestFor, judgeClaim, refusal } from './phone-auth.ts'
 
 /** The default expiry if a phone requests none (RFC 3842 §3.2, RFC 4235 §3.4) [s]. */
@@ -57,11 +57,6 @@ function textOf({ headers, body }: SipRequest): string | null {
   } catch {
     return null
   }
-}
-
-function packageOf({ headers }: SipRequest): EventPackage | null {
-  const name = (headers.get('event') ?? '').split(';')[0]!.trim().toLowerCase()
-  return isPackage(name) ? name : null
 }
 
 function expiresOf({ headers }: SipRequest): number {

@@ -1,3 +1,5 @@
+import type { SipRequest } from '../message/message.ts'
+
 /** Event packages that phones may subscribe to (RFC 6665 §4.4.1), and the bodies of their NOTIFYs. */
 export type EventPackage = 'message-summary' | 'dialog'
 
@@ -22,7 +24,13 @@ export const TYPES: Readonly<Record<EventPackage, string>> = {
 
 export const ALLOW_EVENTS = Object.keys(TYPES).join(', ')
 
-export const isPackage = (name: string): name is EventPackage => Object.hasOwn(TYPES, name)
+const isPackage = (name: string): name is EventPackage => Object.hasOwn(TYPES, name)
+
+/** The package of a SUBSCRIBE; null: none of ours. */
+export function packageOf({ headers }: SipRequest): EventPackage | null {
+  const name = (headers.get('event') ?? '').split(';')[0]!.trim().toLowerCase()
+  return isPackage(name) ? name : null
+}
 
 /** @param entity URI of the subject; `version` counts the NOTIFYs of one subscription from 0 (RFC 4235 §4.1) */
 export function bodyOfState(state: PackageState, entity: string, version: number): { type: string; bytes: Uint8Array } {

@@ -9,7 +9,7 @@ import { toText } from '../message/message.ts'
 import { paramValue } from '../message/params.ts'
 import type { Deadline } from '../transaction/deadlines.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
-import { bodyOfState, type EventPackage, type PackageState } from './packages.ts'
+import { bodyOfState, type EventPackage, type PackageState, packageOf } from './packages.ts'
 import type { SubscriptionBook } from './phone-state.ts'
 
 /** All of them. */
@@ -60,7 +60,9 @@ export class Subscriptions implements SubscriptionBook {
 
   find(request: SipRequest): string | null {
     const one = this.#byDialog.get(`${request.callId}\n${request.to.tag}`)
-    return one === undefined || one.phase !== 'active' || one.dialog.remoteTag !== request.from.tag ? null : one.id
+    if (one === undefined || one.phase !== 'active' || one.dialog.remoteTag !== request.from.tag) return null
+    // For another package it refreshes nothing.
+    return (packageOf(request) ?? one.package) === one.package ? one.id : null
   }
 
   begin(

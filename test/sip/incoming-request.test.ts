@@ -53,6 +53,12 @@ test('responses go to the source address and port, with received and rport fille
   assert.match(text, 'Via: SIP/2.0/UDP 10.0.0.5:5060;rport=40000;branch=z9hG4bKINVITE1;received=198.51.100.7')
 })
 
+test('rport is filled in also where there is a space behind it (RFC 3581 §4)', () => {
+  const bob = party()
+  feed(bob, raw('OPTIONS', { via: 'SIP / 2.0 / UDP 10.0.0.5 : 5070 ; rport ; branch = z9hG4bKa' }))
+  assert.match(bob.sent[0]!.text, ';rport=40000; branch = z9hG4bKa;received=198.51.100.7\r\n')
+})
+
 test('without rport responses go to the source address at the port of Via', () => {
   const bob = party()
   feed(bob, raw('OPTIONS', { via: 'SIP/2.0/UDP 10.0.0.5:5070;branch=z9hG4bKa;received=1.2.3.4' }))
