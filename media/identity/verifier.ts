@@ -100,6 +100,7 @@ export class Verifier {
     const said = header.full === null ? null : readPassport(header.full)
     if (header.full !== null && said === null) return 'malformed'
     if (said !== null && (said.header.x5u !== header.info || said.header.ppt !== header.ppt)) return 'malformed'
+    if (said?.header.ppt === 'shaken' && (said.attest === null || said.origId === null)) return 'malformed'
     const iat = said === null ? signed.date : said.iat
     if (iat === null || !this.#isFresh(iat) || !this.#isFresh(signed.date ?? iat)) return 'stale'
     const trusted = await this.#options.certificates.at(header.info)

@@ -144,6 +144,16 @@ test('it is refreshed inside of its dialog, told all again, and ends with Expire
   assert.match(scene.ask('SUBSCRIBE', ['Event: dialog'], inside), /^SIP\/2\.0 481 /)
 })
 
+test('a SUBSCRIBE for another package inside of a subscription refreshes nothing, and is answered 481', () => {
+  const scene = new Scene()
+  const id = scene.subscribe()
+  const toTag = `;tag=${/^From: .*;tag=(\w+)/m.exec(scene.notifies[0]!)![1]}`
+  const inside = { toTag, uri: 'sip:192.0.2.2:5060' }
+  assert.match(scene.ask('SUBSCRIBE', ['Event: message-summary', 'Expires: 600'], inside), /^SIP\/2\.0 481 /)
+  scene.ask('SUBSCRIBE', ['Event: dialog', 'Expires: 300'], inside)
+  assert.is(scene.grant(OK(BUSY)), id)
+})
+
 test('one that is not refreshed ends when its time is over, with a NOTIFY that says so', () => {
   const scene = new Scene()
   const id = scene.subscribe(60)

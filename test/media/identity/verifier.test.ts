@@ -188,6 +188,20 @@ stirTest('x5u and info must be the same, and alg ES256', async () => {
 })
 
 stirTest(
+  'a PASSporT of SHAKEN has both of its claims, an attestation of A to C and an origid (RFC 8588 §4)',
+  async () => {
+    for (const more of [
+      { origid: 'here' },
+      { attest: 'A' },
+      { attest: 'D', origid: 'here' },
+      { attest: 'A', origid: 7 },
+    ])
+      assert.is(await failure([await signature({ more })]), 'malformed', JSON.stringify(more))
+    assert.is((await judge([await signature({ ppt: null, more: {} })])).result, 'verified')
+  },
+)
+
+stirTest(
   'a certificate of an authority that we do not trust, past its time, or of no provider proves nothing',
   async () => {
     const other = new Authority()
