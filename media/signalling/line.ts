@@ -244,11 +244,11 @@ export function partyOf(uri: string): SipParty {
   const parsed = parseUri(uri)
   if ('error' in parsed || parsed.scheme === 'other') return { uri, user: '', host: '' }
   const host = parsed.scheme === 'tel' ? '' : parsed.host
-  // Carriers add `;npdi;rn=…` and `;cpc=…` to numbers without saying `user=phone`.
+  // Carriers add `;npdi;rn=…`, `;cpc=…` and `;phone-context=…` to numbers without saying `user=phone`.
   const isNumber =
     parsed.scheme === 'tel' ||
     uriParam(parsed, 'user')?.toLowerCase() === 'phone' ||
-    /^\+[^;]*;/.test(userOf(parsed) ?? '')
+    /^\+[^;]*;|;phone-context=\+/i.test(userOf(parsed) ?? '')
   const number = isNumber ? dialledNumber(parsed) : null
   return { uri, user: number ?? userOf(parsed) ?? '', host }
 }

@@ -106,8 +106,12 @@ test('a 302 to a number that the connection has no rate for, or that must not be
 test('a number with its trunk zero and a phone-context is the number that it is dialled for (RFC 3966 §5.1.5)', async () => {
   const peer = await calls.peer()
   await calls.route('+49309876543', { type: 'echo' })
-  // And one with parameters, which carriers add without `user=phone`.
-  for (const uri of ['tel:030-9876543;phone-context=+49', 'sip:+49309876543;npdi;rn=+4930111@127.0.0.1']) {
+  // And those with parameters, which carriers add without `user=phone`.
+  for (const uri of [
+    'tel:030-9876543;phone-context=+49',
+    'sip:030-9876543;phone-context=+49@127.0.0.1',
+    'sip:+49309876543;npdi;rn=+4930111@127.0.0.1',
+  ]) {
     await hangUp(peer, await calls.answered(peer, { to: uri }))
   }
   const called = await calls.callOver(peer, {}, 'tel:030-1234567;phone-context=+49')
