@@ -19,7 +19,7 @@ export const PING: Uint8Array = Buffer.from('\r\n\r\n', 'latin1')
 const CR = 13
 const LF = 10
 /** The value may be on the next line (RFC 3261 §7.3.1). */
-const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:(?:\r\n(?=[ \t])|[ \t])*([^\r\n]*)/i
+const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:(?:\r\n(?=[ \t])|[ \t])*([^\r\n]*)/gi
 
 /** Cuts the byte stream of one connection into messages by Content-Length (RFC 3261 §18.3). Holds at most one message. */
 export class StreamFramer {
@@ -111,9 +111,11 @@ export class StreamFramer {
     if (headBytes > MAX_HEAD_BYTES) return this.#refuse(events, 'head_too_large', MAX_HEAD_BYTES)
     if (at < 0) return false
     const head = this.#buffer.toString('latin1', this.#start, at)
-    const value = CONTENT_LENGTH.exec(head)?.[1]?.trim()
+    const [value, ...more] = [...head.matchAll(CONTENT_LENGTH)].map(([, length = '']) => length.trim())
     if (value === undefined) return this.#refuse(events, 'no_content_length', headBytes)
-    if (!/^0*\d{1,10}$/.test(value)) return this.#refuse(events, 'bad_content_length', headBytes)
+    // Of two lengths nobody knows where the next message begins: a proxy may have taken the other one.
+    if (!/^0*\d{1,10}$/.test(value) || more.some(other => other !== value))
+      return this.#refuse(events, 'bad_content_length', headBytes)
     const total = headBytes + Number(value)
     if (total > MAX_MESSAGE_BYTES) return this.#refuse(events, 'message_too_large', headBytes)
     this.#messageBytes = total

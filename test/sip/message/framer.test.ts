@@ -47,7 +47,7 @@ test('the length of a message may be folded, and begin with zeros (RFC 3261 §7.
 
 test('a stream that cannot be followed is closed, after the head of what has no length, and nothing comes after', () => {
   const cases: [string, string[]][] = [
-    ...['l: x', 'l: -1'].map((line): [string, string[]] => [
+    ...['l: x', 'l: -1', 'l: 0\r\nContent-Length: 3'].map((line): [string, string[]] => [
       `MESSAGE x SIP/2.0\r\n${line}\r\n\r\nabc`,
       [`MESSAGE x SIP/2.0\r\n${line}\r\n\r\n`, 'bad_content_length'],
     ]),
