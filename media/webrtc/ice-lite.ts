@@ -1,4 +1,5 @@
 import {
+  BINDING_INDICATION,
   BINDING_REQUEST,
   bindingError,
   bindingSuccess,
@@ -45,6 +46,8 @@ export class IceLite {
   /** Answers a check; null: it is none, or not from the far end. `now` [ms]. */
   check(datagram: Uint8Array, host: string, port: number, now: number): Uint8Array | null {
     const message = parseStun(datagram)
+    // Keeps its NAT open, and is neither answered nor a consent (RFC 8445 §11, RFC 7675 §5.1).
+    if (message?.type === BINDING_INDICATION && this.isPeer(host, port)) return null
     const isOurs =
       message?.type === BINDING_REQUEST &&
       message.attributes.get(USERNAME)?.toString() === this.#username &&

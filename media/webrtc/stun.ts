@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js'
 
 /** Message types: methods and classes of Binding (RFC 8489 §5). */
 export const BINDING_REQUEST = 0x0001
+export const BINDING_INDICATION = 0x0011
 export const BINDING_SUCCESS = 0x0101
 export const BINDING_ERROR = 0x0111
 

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { CONSENT_MS, IceLite } from '../../../media/webrtc/ice-lite.ts'
 import {
   BINDING_ERROR,
+  BINDING_INDICATION,
   BINDING_REQUEST,
   BINDING_SUCCESS,
   bindingSuccess,
@@ -99,6 +100,16 @@ test('RFC 7675: who does not check for 30 s consents no more to be sent to, unti
   assert.not.ok(ice.mayBeSentTo(CONSENT_MS))
   ice.check(check(), '192.0.2.7', 4000, 40_000)
   assert.ok(ice.mayBeSentTo(40_000))
+})
+
+test("RFC 8445 §11: an indication that keeps the far end's NAT open is not answered, consents to nothing, and counts as nothing", () => {
+  const ice = new IceLite(LOCAL, { ufrag: 'theirs' })
+  const keepAlive = formatStun(BINDING_INDICATION, TRANSACTION, [], LOCAL.pwd)
+  ice.check(check([NOMINATES]), '192.0.2.7', 4000, 0)
+  assert.is(ice.check(keepAlive, '192.0.2.7', 4000, CONSENT_MS - 1), null)
+  assert.equal([ice.refused, ice.mayBeSentTo(CONSENT_MS)], [0, false])
+  assert.is(ice.check(keepAlive, '203.0.113.66', 666, 0), null)
+  assert.is(ice.refused, 1)
 })
 
 test('who has not our password, or is another call, is answered nothing and counted', () => {
