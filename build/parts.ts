@@ -8,6 +8,7 @@ export const ENTRIES = [
   'control/wiring/main',
   'control/audio/convert-worker',
   'control/kernel/store/checkpoint-worker',
+  'control/kernel/store/reader-worker',
   'control/calls/capture/form-worker',
   'media/main',
   'media/engine/engine-thread',

@@ -21,7 +21,9 @@ const CONTROL_MAY_SEE = 'media/protocol.ts'
 /** Maximum number of files directly in a folder, so that a reader can take them in. */
 const MAX_FLAT = 25
 /** Maximum number of lines of `control/` for each operation of the API. It may be lowered, never raised. */
-const MAX_LINES_OF_OPERATION = 283
+const MAX_LINES_OF_OPERATION = 274
+/** Do not count: what is released stays as it is, and every change of a table adds one. */
+const MIGRATIONS = 'store/migrations/'
 
 /** Folders that may not do I/O or read the clock. */
 const PURE = ['codecs', 'sip']
@@ -191,7 +193,7 @@ test(`control/ has at most ${MAX_LINES_OF_OPERATION} lines for each operation of
   const { paths } = (await whole.app.inject({ url: '/openapi.json' })).json()
   await whole.close()
   const operations = Object.values<object>(paths).flatMap(Object.keys).length
-  const inControl = files.filter(file => folderOf(file) === 'control')
+  const inControl = files.filter(file => folderOf(file) === 'control' && !file.includes(MIGRATIONS))
   const lines = inControl.reduce((sum, file) => sum + readFileSync(join(root, file), 'utf8').split('\n').length - 1, 0)
   assert.ok(
     lines <= operations * MAX_LINES_OF_OPERATION,

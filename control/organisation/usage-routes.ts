@@ -103,8 +103,8 @@ export async function usageOf(
   const periods = periodsBetween(from, to, granularity)
   if (isProblem(periods)) return periods
   const range = { from: from.toISOString(), to: to.toISOString() }
-  const used = await measureUsage(store.db, tenant, { ...range, granularity })
-  const paid = await modelUsage(store.db, tenant, { ...range, granularity })
+  const used = await measureUsage(store.reads, tenant, { ...range, granularity })
+  const paid = await modelUsage(store.reads, tenant, { ...range, granularity })
   const data = periods.map(({ name, ...period }): Usage['data'][number] => ({
     ...period,
     ...shown(used(name)),

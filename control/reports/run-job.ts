@@ -76,7 +76,7 @@ async function make(
   const formats: Format[] = FORMATS.filter(format => report[format] === 1)
   if (formats.every(format => row[format] === 1)) return
   const period = { from: row.period_from, to: row.period_to }
-  const table = reportTable(deps.store.db, tenant, report.kind, period)
+  const table = reportTable(deps.store.reads, tenant, report.kind, period)
   await writeArtifacts(deps.store, tenant, { runId: row.id, title: report.name, period, formats, table, signal })
   await note(deps, tenant, row, { csv: report.csv, pdf: report.pdf })
 }

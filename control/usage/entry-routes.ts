@@ -38,7 +38,7 @@ export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
     reply: listOf(usageEntrySchema),
     handler: (context, { query: { meter, source_id, ...asked } }) =>
       pageOf(
-        { db: store.db, tenant: context, table: 'usage_entries', where: { meter, source_id } },
+        { db: store.reads, tenant: context, table: 'usage_entries', where: { meter, source_id } },
         asked,
         '/v1/usage/entries',
         toUsageEntry,

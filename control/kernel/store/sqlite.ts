@@ -2,6 +2,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { type DatabaseConnection, type Dialect, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector } from 'kysely'
 import { ofNode, type SteadyClock } from './node.ts'
 import { CompiledOnce, type Statements } from './prepared-statements.ts'
+import { Reader } from './reader.ts'
 import { withShortcut } from './shortcut.ts'
 
 const BUSY_TIMEOUT_MS = 5000
@@ -55,3 +56,14 @@ export function connectTo(file: string | Buffer): BetterSqlite3.Database {
 
 export const sqliteDatabase = <DB>(statements: Statements, node: string, steadyMs: SteadyClock): Kysely<DB> =>
   new Kysely<DB>({ dialect: dialectOn(statements, node, steadyMs) })
+
+/** The same file, for long reads. */
+export const readerDatabase = <DB>(file: string, node: string, steadyMs: SteadyClock): Kysely<DB> =>
+  new Kysely<DB>({
+    dialect: {
+      createDriver: () => new Reader(file),
+      createQueryCompiler: () => new CompiledOnce(),
+      createAdapter: () => ofNode(new SqliteAdapter(), node, steadyMs),
+      createIntrospector: db => new SqliteIntrospector(db),
+    },
+  })

@@ -8,7 +8,7 @@ import { faultOf, IS_NEWER } from './faults.ts'
 import { MIGRATIONS } from './migrations/all.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
 import { PreparedStatements, type Statements } from './prepared-statements.ts'
-import { connectTo, sqliteDatabase } from './sqlite.ts'
+import { connectTo, readerDatabase, sqliteDatabase } from './sqlite.ts'
 import type { Database } from './tables.ts'
 import { WalSync } from './wal-sync.ts'
 
@@ -24,6 +24,8 @@ export type Engine = 'sqlite' | 'postgres'
 export interface Store {
   readonly engine: Engine
   readonly db: Kysely<Database>
+  /** The same, committed, for questions that may take long: on SQLite in a file they hold nobody up. No transactions, and no columns of octets. */
+  readonly reads: Kysely<Database>
   /**
    * All or nothing: commits when `run` returns, rolls back when it throws. Transactions do not nest. They are serializable across processes: what
    * `run` has read still holds when it commits. On a conflict, `run` is rolled back and called again, so it must only query; its effects belong in
@@ -93,6 +95,7 @@ export async function openStore(
   const file = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? target : null
   const log = file === null ? null : new WalSync(file)
   const checkpoints = file === null ? null : new Checkpoints(file)
+  const reads = file === null ? db : readerDatabase<Database>(file, node, steadyMs)
   const within: Store['within'] = new Set()
   const committed: Store['committed'] = new Set()
   const followUps = new FollowUps()
@@ -101,6 +104,7 @@ export async function openStore(
   return {
     engine,
     db,
+    reads,
     within,
     committed,
     followUps,
@@ -130,6 +134,7 @@ export async function openStore(
     close: async () => {
       await checkpoints?.close()
       await log?.close()
+      await reads.destroy()
       await db.destroy()
     },
   }

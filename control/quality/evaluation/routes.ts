@@ -53,7 +53,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       reply: listOf(qaEvaluationSchema),
       handler: (context, { query }) => {
         const { call_id, user_id, queue_id, copilot_profile_id: profile_id, status, review } = query
-        let rows = forTenant(deps.store.db, context).select('qa_evaluations').selectAll()
+        let rows = forTenant(deps.store.reads, context).select('qa_evaluations').selectAll()
         for (const [column, value] of Object.entries({ call_id, user_id, queue_id, profile_id, status, review })) {
           if (value !== undefined) rows = rows.where(column as 'call_id', '=', value)
         }

@@ -59,7 +59,7 @@ export class InsightDays {
   async #build(tenant: Tenant, { day, version }: Due): Promise<void> {
     const { store, now, timezoneOf } = this.#parts
     const timezone = await timezoneOf(store.db, tenant)
-    const rows = await countDay(store.db, tenant, day, timezone)
+    const rows = await countDay(store.reads, tenant, day, timezone)
     await store.transaction(async trx => {
       const scoped = forTenant(trx, tenant)
       const kept = await scoped

@@ -51,7 +51,7 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
           ...(copilot_profile_id !== undefined && { profileId: copilot_profile_id }),
         }
         const timezone = await timezoneOf(store.db, context)
-        const insights = await gatherInsights(store.db, context, { period, by, timezone, only: wanted })
+        const insights = await gatherInsights(store.reads, context, { period, by, timezone, only: wanted })
         return { object: 'insights' as const, livemode: context.livemode, ...insights }
       },
     }),
@@ -71,7 +71,7 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
         const period = periodOf(query, now())
         if (isProblem(period)) return period
         const { kind, value } = query
-        let rows = forTenant(store.db, context)
+        let rows = forTenant(store.reads, context)
           .select('call_summaries')
           .innerJoin('calls', 'calls.id', 'call_summaries.id')
           .selectAll('call_summaries')
@@ -82,7 +82,7 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
           .where('call_summaries.id', '>=', idAt('call', Date.parse(period.from) - CLOCK_SLACK_MS))
           .where('call_summaries.id', '<', idAt('call', Date.parse(period.to) + CLOCK_SLACK_MS))
         if (kind !== undefined || value !== undefined) {
-          let marked = forTenant(store.db, context).select('call_marks').select('call_id')
+          let marked = forTenant(store.reads, context).select('call_marks').select('call_id')
           if (kind !== undefined) marked = marked.where('kind', '=', kind)
           if (value !== undefined) marked = marked.where('value', '=', value)
           rows = rows.where('call_summaries.id', 'in', marked)

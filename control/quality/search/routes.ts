@@ -69,7 +69,7 @@ export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
       if (parts.length === 0 && query.query !== undefined) {
         return invalid('query', 'The query has no word to search for.')
       }
-      const rows = hits(store.db, context, parts, query)
+      const rows = hits(store.reads, context, parts, query)
       const ordering = 'transcript_segments.id'
       return page(rows, query, '/v1/transcripts/search', hit => toHit(hit, parts), ordering)
     },

@@ -30,7 +30,7 @@ test('what the main operations ask of the database does not grow with what they 
       await insertParty(trx, tenant, party, clock.now().toISOString())
     }
   })
-  const world = await makeWholeApp({ store: { ...store, db: counted }, now: clock.now })
+  const world = await makeWholeApp({ store: { ...store, db: counted, reads: counted }, now: clock.now })
   const key = { key: ours.keys.live }
   const asked = async (line: string, body?: object): Promise<number> => {
     // The first asks for the key as well.

@@ -42,7 +42,7 @@ function listening(store: Store): { store: Store; nodes: RootOperationNode[]; ex
     if ('sql' in query) executed.push(query)
     return execute(query as never) as never
   }
-  return { store: { ...store, db }, nodes, executed }
+  return { store: { ...store, db, reads: db }, nodes, executed }
 }
 
 /** How the database reads the rows of a query, in its own words; whatever is small enough to be read whole is taken for large. */
