@@ -88,8 +88,8 @@ async function setPci(
   if (!settings.enabled && body.action === 'pause')
     return problem('pci_not_enabled', 'Card-payment mode of the organisation is switched off.')
   const target = await targetOf(store.db, call)
-  const why = isBeingAsked(call) ? null : notRunning(call)
-  if (why !== null || target === null) return why ?? hasEnded()
+  const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
+  if (!isConnected || target === null) return notRunning(call) ?? hasEnded()
   const others = (await pausesOf(store.db, context, call.id)).filter(({ id }) => id !== targetId(target))
   const request = { requestId: context.requestId, idempotencyKey: context.idempotencyKey }
   if (body.action === 'resume') {
