@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Worker } from 'node:worker_threads'
-import { startWorker } from '../worker.ts'
+import { closeWorker, startWorker } from '../worker.ts'
 
 /** Delay from a commit to the check of the log's size: at most two checkpoints in a second [ms]. */
 const LOOK_AFTER_MS = 500
@@ -67,12 +67,7 @@ export class Checkpoints {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer ?? undefined)
-    const worker = this.#worker
-    if (worker === null) return
-    worker.ref()
-    // A worker that fails also exits. For us that is no error: nothing is lost, since the log is still there.
-    const ended = new Promise(resolve => worker.once('exit', resolve))
-    this.#tell('close')
-    await ended
+    // A worker that fails is no error for us: nothing is lost, since the log is still there.
+    await closeWorker<ToCheckpointWorker>(this.#worker, 'close')
   }
 }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from 'kysely'
-import { startWorker } from '../worker.ts'
+import { closeWorker, startWorker } from '../worker.ts'
 
 /** More unanswered questions than this are refused, as a busy database refuses them. */
 const MAX_OPEN = 100
@@ -35,16 +35,18 @@ export class Reader implements Driver, DatabaseConnection {
     const id = ++this.#last
     const answer = new Promise<unknown[]>((resolve, reject) => this.#open.set(id, { resolve, reject }))
     this.#worker ??= this.#start()
-    this.#tell({ id, sql, parameters })
+    // The process does not end before it has the answer.
+    this.#worker.ref()
+    this.#worker.postMessage({ id, sql, parameters } satisfies ToReaderWorker)
     return { rows: (await answer) as R[] }
   }
 
   #start(): Worker {
     const worker = startWorker('control/kernel/store/reader-worker', { workerData: this.#file })
-    worker.unref()
     worker.on('message', (message: FromReaderWorker) => {
       const question = this.#open.get(message.id)
       this.#open.delete(message.id)
+      if (this.#open.size === 0) worker.unref()
       if ('rows' in message) question?.resolve(message.rows)
       else question?.reject(failed(message.error.message, message.error.code))
     })
@@ -60,18 +62,9 @@ export class Reader implements Driver, DatabaseConnection {
     this.#open.clear()
   }
 
-  #tell(message: ToReaderWorker): void {
-    this.#worker?.postMessage(message)
-  }
-
   /** Resolves when the thread has answered what was asked, and closed its connection. Idempotent. */
-  async destroy(): Promise<void> {
-    const worker = this.#worker
-    if (worker === null) return
-    worker.ref()
-    const ended = new Promise(resolve => worker.once('exit', resolve))
-    this.#tell('close')
-    await ended
+  destroy(): Promise<void> {
+    return closeWorker<ToReaderWorker>(this.#worker, 'close')
   }
 
   async init(): Promise<void> {}
