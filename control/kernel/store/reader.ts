@@ -25,6 +25,7 @@ export class Reader implements Driver, DatabaseConnection {
   readonly #open = new Map<number, Question>()
   #worker: Worker | null = null
   #last = 0
+  #isClosed = false
 
   constructor(file: string) {
     this.#file = file
@@ -46,24 +47,26 @@ export class Reader implements Driver, DatabaseConnection {
     worker.on('message', (message: FromReaderWorker) => {
       const question = this.#open.get(message.id)
       this.#open.delete(message.id)
-      if (this.#open.size === 0) worker.unref()
+      if (this.#open.size === 0 && !this.#isClosed) worker.unref()
       if ('rows' in message) question?.resolve(message.rows)
       else question?.reject(failed(message.error.message, message.error.code))
     })
+    let why = 'the thread that reads the database has ended'
+    worker.on('error', error => {
+      why = error.message
+    })
     // The next question starts another one.
-    worker.on('error', error => this.#lost(failed(error.message, 'SQLITE_IOERR')))
-    worker.on('exit', () => this.#lost(failed('the thread that reads the database has ended', 'SQLITE_IOERR')))
+    worker.on('exit', () => {
+      this.#worker = null
+      for (const { reject } of this.#open.values()) reject(failed(why, 'SQLITE_IOERR'))
+      this.#open.clear()
+    })
     return worker
-  }
-
-  #lost(error: Error): void {
-    this.#worker = null
-    for (const { reject } of this.#open.values()) reject(error)
-    this.#open.clear()
   }
 
   /** Resolves when the thread has answered what was asked, and closed its connection. Idempotent. */
   destroy(): Promise<void> {
+    this.#isClosed = true
     return closeWorker<ToReaderWorker>(this.#worker, 'close')
   }
 
