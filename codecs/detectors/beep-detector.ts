@@ -17,13 +17,15 @@ const QUIET_FRAMES = 8
 /** Sound that is this much softer than the beep counts as silence: its echo, and noise that the detector takes for a voice behind a tone [dB]. */
 const QUIET_DB = 9
 
+const LOUDEST_DBOV = 0
+
 /** Hears the beep after which a machine records, by frames of 20 ms. */
 export class BeepDetector {
   /** The tone that has ended with the last frame, a beep or not; null: none has. */
   ended: ToneHeard | null = null
   readonly #tone = new SteadyTone()
-  /** Levels of the last frames, the newest first [dBov]. */
-  readonly #levels = new Array<number>(BEFORE.frames + BEFORE.begun).fill(SILENCE_DBOV)
+  /** Levels of the last frames, the newest first [dBov]. What was before the first one is not known, and is no silence: a voice may be in a word. */
+  readonly #levels = new Array<number>(BEFORE.frames + BEFORE.begun).fill(LOUDEST_DBOV)
   /** The loudest frame of the current or last tone, whether it came out of silence, and the loudest of the beep [dBov]. */
   #toneDb = SILENCE_DBOV
   #isOutOfSilence = false
@@ -38,7 +40,8 @@ export class BeepDetector {
 
   /** A beep may be on or just over: whoever spoke before it has not fallen silent, but is a machine. */
   get isExpected(): boolean {
-    return this.#behind >= 0 || (this.#isOutOfSilence && this.#tone.frames * FRAME_MS >= LEAST_MS)
+    const ms = this.#tone.frames * FRAME_MS
+    return this.#behind >= 0 || (this.#isOutOfSilence && ms >= LEAST_MS && ms <= MOST_MS)
   }
 
   /** @param isVoice there is a voice in the frame @returns whether there was a beep, and it has become quiet behind it */

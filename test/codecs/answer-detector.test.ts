@@ -82,6 +82,8 @@ test('an `m` or a vowel that a voice holds at one pitch is no beep', () => {
 
 test('who falls silent for a beep, even a long one, is a machine', () => {
   assert.is(who(line(speech(900), silence(500), tone(1000, 1500), silence(2000))), 'machine beep')
+  // No beep is as long as this, such as a dial tone.
+  assert.is(who(line(speech(900), silence(500), tone(425, 5000))), 'human short_greeting')
 })
 
 test('the three rising tones of an intercept are a machine (ITU-T E.180), a fax tone is a fax', () => {
@@ -158,6 +160,15 @@ test('nor need it be steady: it may fade and echo, and a codec of mobile phones 
 test('a vowel that the greeting holds does not end it', () => {
   const held = line(speech(1400), tone(395, 140, -24), speech(1000), silence(400), tone(1000, 300), silence(3000))
   assert.is(ended(held), 'beep 3')
+  const alreadyHeld = line(
+    tone(395, 140, -24),
+    silence(200),
+    speech(1000),
+    silence(400),
+    tone(1000, 300),
+    silence(3000),
+  )
+  assert.is(ended(alreadyHeld), 'beep 2')
 })
 
 test('without a beep it ends with silence, and one without an end is given up', () => {
