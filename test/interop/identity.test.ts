@@ -9,10 +9,12 @@ import { Verifier } from '../../media/identity/verifier.ts'
 import { curtain } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Authority, CertificateServer } from '../media/identity/authority.ts'
+import { Secsipidx } from './peers/secsipidx.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
 
 const missing = missingPrograms('sipp', 'openssl')
+const withoutSecsipidx = missingPrograms('secsipidx')
 const test = suite('interop/identity', { timeoutMs: 60_000, together: true, missing })
 const HOST = '127.0.0.1'
 /** The far end's host in URIs. */
@@ -27,6 +29,8 @@ let product: Product
 let authority: Authority
 let certificates: CertificateServer
 let signer: Signer
+/** The URL of the far end's certificate, and the file of its key. */
+let theirCertificate: string, theirKey: string
 /** A signer whose certificate is not found at its URL. */
 let lost: Signer
 test.before(async () => {
@@ -34,8 +38,10 @@ test.before(async () => {
   certificates = await CertificateServer.listen()
   const [ours, theirs] = [authority.provider(), authority.provider()]
   const by = { key: signingKey(theirs.key), now: Date.now }
-  signer = new Signer({ ...by, x5u: certificates.serve('/theirs.pem', theirs.chain) })
-  lost = new Signer({ ...by, x5u: certificates.serve('/theirs.pem', theirs.chain).replace('theirs', 'gone') })
+  theirCertificate = certificates.serve('/theirs.pem', theirs.chain)
+  theirKey = theirs.keyFile
+  signer = new Signer({ ...by, x5u: theirCertificate })
+  lost = new Signer({ ...by, x5u: theirCertificate.replace('theirs', 'gone') })
   product = await Product.start({
     env: {
       TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8',
@@ -249,6 +255,21 @@ test('a call that is signed by a provider of a trusted authority is taken, and s
   assert.equal([verification, attestation, failure], ['verified', 'B', null])
 })
 
+test(
+  'so is one that secsipidx has signed',
+  async () => {
+    const key = { fprvkey: theirKey, x5u: theirCertificate, attest: 'A' }
+    const sign = async (to: string) => {
+      const numbers = { 'orig-tn': ANN.slice(1), 'dest-tn': to.slice(1) }
+      return [`Identity: ${await Secsipidx.sign({ ...key, ...numbers })}`]
+    }
+    const { call } = await incoming(`<sip:${ANN}@gw>`, sign, { from: SIGNING })
+    const { verification, attestation, verification_failure: failure } = call.identity
+    assert.equal([verification, attestation, failure], ['verified', 'A', null])
+  },
+  { missing: withoutSecsipidx },
+)
+
 for (const [sentence, status, said] of [
   ['is not signed', '428 Use Identity Header', async () => ['X-Nothing: said']],
   ['is signed for another caller', '438 Invalid Identity Header', (to: string) => signed(to, OURS)],
@@ -301,6 +322,23 @@ test('a call goes out signed, with attestation A from a number of ours and B fro
     assert.equal([verdict.result, verdict.attestation], ['verified', attestation], text)
   }
 })
+
+test(
+  'secsipidx finds our signature valid, by our certificate and its authority, but not with another caller in it',
+  async () => {
+    const verifier = await Secsipidx.start(authority.anchorsFile)
+    doors.push({ close: () => verifier.stop() })
+    const sipp = await Sipp.callee('answers')
+    await outgoing(sipp, { sign_calls: true }, { from: OURS })
+    await sipp.passed()
+    const [identity = ''] = fieldsOf(sipp.received('INVITE')[0]!.text, 'Identity')
+    assert.ok(await verifier.check(identity), identity)
+    const [claims = ''] = /(?<=\.)[^.]+/.exec(identity) ?? []
+    const ofAnother = Buffer.from(claims, 'base64url').toString().replace(OURS.slice(1), ANN.slice(1))
+    assert.not.ok(await verifier.check(identity.replace(claims, Buffer.from(ofAnother).toString('base64url'))))
+  },
+  { missing: withoutSecsipidx },
+)
 
 for (const [sentence, isSigned, attestation] of [
   ['was signed goes on with that signature, and a div of ours: its attestation stays (RFC 8946)', true, 'B'],
