@@ -19,8 +19,8 @@ interface LocatedRequest {
 }
 
 /**
- * Sends a request to its destination (RFC 3263 §4). If one of several addresses cannot be reached, the next one is tried;
- * `user` hears of the last.
+ * Sends a request to its destination (RFC 3263 §4). If one of several addresses cannot be reached, says nothing at all, or 503, the next
+ * one is tried; `user` hears of the last.
  */
 export function sendLocated(core: AgentCore, request: LocatedRequest, user: ClientUser, now: number): void {
   core.locate(
@@ -50,11 +50,23 @@ function sendTo(core: AgentCore, request: LocatedRequest, ways: readonly Peer[],
     sendTo(core, request, [stream!, datagram!, ...others], user, now)
     return
   }
+  // What has taken it, or kept silent, is not asked again by another transport.
+  const elsewhere = others.filter(({ host, port }) => host !== first.host || port !== first.port)
+  let isHeard = false
+  const goOn = (next: readonly Peer[], at: number): void => {
+    if (request.isWanted?.() !== false) sendTo(core, request, next, user, at)
+  }
   const transactionUser: ClientUser = {
     ...user,
+    response: (response, at) => {
+      isHeard = true
+      if (response.status === 503 && elsewhere.length > 0) goOn(elsewhere, at)
+      else user.response(response, at)
+    },
     failed: (cause, at) => {
-      if (cause === 'timeout' || others.length === 0) user.failed(cause, at)
-      else if (request.isWanted?.() !== false) sendTo(core, request, others, user, at)
+      const next = cause === 'unreachable' ? others : isHeard ? [] : elsewhere
+      if (next.length === 0) user.failed(cause, at)
+      else goOn(next, at)
     },
   }
   const transaction = core.transactions.start(outgoing, branch, first, transactionUser, now)

@@ -13,6 +13,8 @@ import type { Certificates } from './certificates.ts'
 /** Older, or younger, is a replay or a wrong clock (RFC 8224 §6.2, ATIS-1000074) [s]. */
 export const FRESH_S = 60
 const LIMIT_MS = 1000
+/** Signatures of one call that are looked at: each may name a certificate of its own, which has to be fetched. */
+const MAX_SIGNATURES = 4
 
 interface VerifierOptions {
   certificates: Pick<Certificates, 'at'>
@@ -62,8 +64,15 @@ export class Verifier {
   async #judge(signed: Signed): Promise<Verification> {
     const headers = signed.signatures.map(parseIdentityHeader)
     const known = headers.filter(header => header !== null)
-    const own = known.find(({ ppt }) => ppt === 'shaken') ?? known.find(({ ppt }) => ppt === null)
-    if (own === undefined) return headers.includes(null) ? failed('malformed') : NOT_SIGNED
+    const own = [...known.filter(({ ppt }) => ppt === 'shaken'), ...known.filter(({ ppt }) => ppt === null)]
+    if (own.length === 0) return headers.includes(null) ? failed('malformed') : NOT_SIGNED
+    // At once, and the first valid one counts: a certificate that does not come must not hold up the others.
+    const judged = own.slice(0, MAX_SIGNATURES).map(one => this.#judgeOne(one, known, signed))
+    const valid = judged.map(async one => ((await one).result === 'verified' ? one : Promise.reject()))
+    return Promise.any(valid).catch(() => judged[0]!)
+  }
+
+  async #judgeOne(own: IdentityHeader, known: readonly IdentityHeader[], signed: Signed): Promise<Verification> {
     const proven = await this.#prove(own, signed)
     if (typeof proven === 'string') return failed(proven, own)
     const { passport } = proven

@@ -8,13 +8,15 @@ import {
   parseStun,
   USE_CANDIDATE,
   USERNAME,
+  unknownIn,
 } from './stun.ts'
 
 /** A far end without a check for this long has withdrawn its consent to receive (RFC 7675 §5.1) [ms]. */
 export const CONSENT_MS = 30_000
 /** Addresses that have checked and are remembered: a browser has a handful. */
 const MAX_CHECKED = 20
-const ROLE_CONFLICT = 487
+const UNKNOWN_ATTRIBUTE = { code: 420, reason: 'Unknown Attribute' }
+const ROLE_CONFLICT = { code: 487, reason: 'Role Conflict' }
 
 /** User fragment and password of one side (RFC 8839 §5.4). */
 export interface IceCredentials {
@@ -57,8 +59,11 @@ export class IceLite {
       return null
     }
     const { pwd } = this.#local
+    // It may change what the request means (RFC 8489 §6.3.1).
+    const unknown = unknownIn(message)
+    if (unknown.length > 0) return bindingError(message, { ...UNKNOWN_ATTRIBUTE, unknown }, pwd)
     // A lite agent is always controlled (RFC 8445 §6.1.1).
-    if (message.attributes.has(ICE_CONTROLLED)) return bindingError(message, ROLE_CONFLICT, 'Role Conflict', pwd)
+    if (message.attributes.has(ICE_CONTROLLED)) return bindingError(message, ROLE_CONFLICT, pwd)
     this.consentAt = now
     const from = `${host} ${port}`
     if (!this.#checked.includes(from)) {

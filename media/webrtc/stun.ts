@@ -13,10 +13,19 @@ export const BINDING_ERROR = 0x0111
 export const USERNAME = 0x0006
 const MESSAGE_INTEGRITY = 0x0008
 const ERROR_CODE = 0x0009
+export const UNKNOWN_ATTRIBUTES = 0x000a
 const XOR_MAPPED_ADDRESS = 0x0020
 export const USE_CANDIDATE = 0x0025
 const FINGERPRINT = 0x8028
 export const ICE_CONTROLLED = 0x8029
+
+/** The attributes below this must be understood (RFC 8489 §14). */
+const OPTIONAL = 0x8000
+/** Those that we understand: of RFC 8489 §18.3, and PRIORITY and USE-CANDIDATE of ICE. */
+const UNDERSTOOD: ReadonlySet<number> = new Set([
+  ...[0x0001, USERNAME, MESSAGE_INTEGRITY, ERROR_CODE, UNKNOWN_ATTRIBUTES, 0x0014, 0x0015, 0x001c, 0x001d, 0x001e],
+  ...[XOR_MAPPED_ADDRESS, 0x0024, USE_CANDIDATE],
+])
 
 const COOKIE = Buffer.from([0x21, 0x12, 0xa4, 0x42])
 const HEADER_BYTES = 20
@@ -119,7 +128,21 @@ export function bindingSuccess({ transactionId }: StunMessage, host: string, por
   return formatStun(BINDING_SUCCESS, transactionId, [[XOR_MAPPED_ADDRESS, value]], password)
 }
 
-export function bindingError({ transactionId }: StunMessage, code: number, reason: string, password: string): Buffer {
+/** The attributes of a request that would have to be understood, and are not. */
+export const unknownIn = ({ attributes }: StunMessage): number[] =>
+  [...attributes.keys()].filter(type => type < OPTIONAL && !UNDERSTOOD.has(type))
+
+/** `unknown`: see `unknownIn`. */
+export function bindingError(
+  { transactionId }: StunMessage,
+  { code, reason, unknown = [] }: { code: number; reason: string; unknown?: number[] },
+  password: string,
+): Buffer {
   const value = Buffer.concat([Buffer.from([0, 0, Math.floor(code / 100), code % 100]), Buffer.from(reason)])
-  return formatStun(BINDING_ERROR, transactionId, [[ERROR_CODE, value]], password)
+  const named = Buffer.from(unknown.flatMap(type => [type >> 8, type & 0xff]))
+  const attributes = [
+    [ERROR_CODE, value] as const,
+    ...(unknown.length > 0 ? [[UNKNOWN_ATTRIBUTES, named] as const] : []),
+  ]
+  return formatStun(BINDING_ERROR, transactionId, attributes, password)
 }

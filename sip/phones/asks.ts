@@ -44,7 +44,9 @@ function messageRefusal(request: SipRequest): Refusal | null {
   if (encoded !== null) return encoded
   if (request.body.length > MAX_TEXT) return refusal(413)
   const text = textOf(request)
-  if (!text) return { status: 415, headers: [['Accept', 'text/plain']] }
+  // Of the right type, but nothing that could be passed on.
+  if (text === '') return refusal(400)
+  if (text === null) return { status: 415, headers: [['Accept', 'text/plain']] }
   return Buffer.byteLength(text) > MAX_TEXT ? refusal(413) : null
 }
 

@@ -10,6 +10,7 @@ import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV, leave, newRoom, seat } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Dnsmasq } from './peers/dnsmasq.ts'
+import { audioAt, RawPeer } from './peers/raw-peer.ts'
 import { Sipp } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
 
@@ -25,11 +26,16 @@ let product: Product
 let names: Dnsmasq
 /** Of the zone: what its hosts listen on. */
 const ports = { refuses: 0, answers: 0 }
+/** The two edges of a PBX. */
+let edges: [RawPeer, RawPeer]
 
 test.before(async () => {
   ports.refuses = await freePort()
   ports.answers = await freePort()
+  edges = [await RawPeer.udp(), await RawPeer.udp()]
   names = await Dnsmasq.start([
+    `srv-host=_sip._udp.pbx.test,a.carrier.test,${edges[0].port},10,1`,
+    `srv-host=_sip._udp.pbx.test,b.carrier.test,${edges[1].port},20,1`,
     `host-record=a.carrier.test,${FOUR}`,
     `host-record=b.carrier.test,${FOUR}`,
     `host-record=six.carrier.test,${SIX}`,
@@ -51,6 +57,7 @@ test.before(async () => {
 })
 test.after(async () => {
   names.stop()
+  for (const edge of edges) edge.close()
   await curtain(product)
 })
 
@@ -81,6 +88,22 @@ async function overTrunk(fields: object, sipp: Sipp, others: object[] = []): Pro
   await sipp.passed()
   return made.indexOf(connectionId) === -1 ? null : `number ${made.indexOf(connectionId)}`
 }
+
+test('a BYE that the first edge of a PBX refuses by 503 goes to its other one (RFC 3263 §4.3)', async () => {
+  const [first, second] = edges
+  const { id } = await product.ok('POST', '/calls', { to: `sip:desk@127.0.0.1:${first.port}` })
+  await first.takes(
+    'INVITE',
+    '200 OK',
+    ['Contact: <sip:desk@pbx.test>', 'Content-Type: application/sdp'],
+    audioAt(6100),
+  )
+  await first.next('ACK')
+  await answered(id)
+  await product.ok('POST', `/calls/${id}/hangup`)
+  await first.takes('BYE', '503 Service Unavailable')
+  await second.takes('BYE')
+})
 
 for (const transport of ['udp', 'tcp'] as const) {
   test(`a caller of IPv6 over ${transport} is answered in IPv6, in every message and for audio`, async () => {

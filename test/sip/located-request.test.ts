@@ -40,6 +40,49 @@ test('the next address is tried when one cannot be reached, and the last one is 
   assert.equal([status, origin], [503, 'local'])
 })
 
+/** A response to what was sent there last. */
+function respond(alice: Party, status: number, from: Peer): void {
+  const request = alice.sent.findLast(({ to }) => to.host === from.host)!.text
+  const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name => new RegExp(`^${name}: .*$`, 'm').exec(request)![0])
+  const to = /^To: .*$/m.exec(request)![0].replace(/(?:;tag=b)?$/, ';tag=b')
+  const lines = [`SIP/2.0 ${status} X`, ...copied, to, 'Contact: <sip:bob@pbx.example.com>', 'Content-Length: 0']
+  alice.do(alice.agent.receive(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), from, alice.pipe.now))
+}
+
+const PAIR = [at('192.0.2.7'), at('192.0.2.8')] as const
+
+test('an address that says 503, or nothing at all, has failed too (RFC 3263 §4.3); one that has said 100 has the call', () => {
+  const { alice: refused } = dial({}, () => [...PAIR])
+  respond(refused, 503, PAIR[0])
+  assert.equal(invites(refused), ['udp 192.0.2.7', 'udp 192.0.2.8'])
+  respond(refused, 503, PAIR[1])
+  assert.is(refused.event('rejected').status, 503)
+  const { alice: silent } = dial({}, () => [...PAIR])
+  silent.pipe.run(33_000)
+  assert.equal([...new Set(invites(silent))], ['udp 192.0.2.7', 'udp 192.0.2.8'])
+  const { alice: busy } = dial({}, () => [...PAIR])
+  respond(busy, 486, PAIR[0])
+  assert.is(busy.event('rejected').status, 486)
+})
+
+test('what is sent inside a call goes to the next address of its Contact, too: the BYE reaches who is there', () => {
+  for (const fail of [
+    (alice: Party) => respond(alice, 503, PAIR[0]),
+    (alice: Party) => fails(alice, PAIR[0]),
+    (alice: Party) => alice.pipe.run(alice.pipe.now + 33_000),
+  ]) {
+    const { alice, sessionId } = dial({ to: 'sip:bob@192.0.2.2' }, () => [...PAIR])
+    respond(alice, 200, at('192.0.2.2'))
+    alice.do(alice.agent.bye(sessionId, 10))
+    fail(alice)
+    const [first, second] = PAIR.map(({ host }) => alice.sentLike('BYE').find(({ to }) => to.host === host)?.text)
+    assert.ok(first !== undefined && second !== undefined)
+    assert.is.not(/branch=\w+/.exec(first)![0], /branch=\w+/.exec(second)![0])
+    respond(alice, 200, PAIR[1])
+    assert.is(alice.agent.sessionCount, 0)
+  }
+})
+
 test('a name that leads nowhere ends the call as 503', () => {
   const { alice } = dial({}, () => [])
   assert.is(alice.event('rejected').status, 503)
@@ -74,6 +117,13 @@ test('whoever does not listen for TCP gets it as a datagram', () => {
   fails(alice, at('192.0.2.2', 'tcp'))
   assert.equal(invites(alice), ['tcp 192.0.2.2', 'udp 192.0.2.2'])
   assert.match(alice.sent[1]!.text, /^Via: SIP\/2\.0\/UDP /m)
+})
+
+test('whoever has refused it over TCP by 503 does not get it once more as a datagram', () => {
+  const { alice } = dial({ to: 'sip:bob@192.0.2.2', body: LARGE })
+  respond(alice, 503, at('192.0.2.2', 'tcp'))
+  assert.equal(invites(alice), ['tcp 192.0.2.2'])
+  assert.is(alice.event('rejected').status, 503)
 })
 
 test('a transport that is named is kept, however large the request', () => {

@@ -217,6 +217,12 @@ test('a MESSAGE of another type is answered 415, one too long 413, and one insid
   )
 })
 
+test('a MESSAGE without a text is answered 400: its type is the one that is taken', () => {
+  for (const type of [[], ['Content-Type: text/plain']])
+    assert.match(new Scene().ask('MESSAGE', type), /^SIP\/2\.0 400 /)
+  assert.match(new Scene().ask('MESSAGE', ['Content-Type: text/html']), /^SIP\/2\.0 415 /)
+})
+
 test('a MESSAGE is read in the character set that it names; one that is compressed or in an unknown set is answered 415', () => {
   for (const [type, content, text] of [
     ['text/plain;charset=ISO-8859-1', 'gr\xfc\xdfe', 'grüße'],

@@ -101,6 +101,27 @@ stirTest('a call that a trusted provider has signed for both its ends is verifie
   }
 })
 
+stirTest(
+  'of several signatures of one kind, any valid one is enough, also beside one whose certificate never comes',
+  async () => {
+    const good = await signature()
+    const bad = good.replace(/\.([^.;]+);/, (_, text) => `.${text[0] === 'A' ? 'B' : 'A'}${text.slice(1)};`)
+    const elsewhere = await signature({ to: CAROL })
+    const hanging = await signature({ at: server.serve('/never.pem', null) })
+    const verified = { result: 'verified', attestation: 'A', cause: null, number: ANN }
+    for (const signatures of [
+      [bad, good],
+      [good, bad],
+      [elsewhere, good],
+    ])
+      assert.equal(await judge(signatures), verified)
+    const plain = await signature({ ppt: null, more: {} })
+    assert.equal(await judge([bad, plain]), { ...verified, attestation: null })
+    assert.equal(await judge([hanging, good], {}, newVerifier({ limitMs: 1000 })), verified)
+    assert.is(await failure([bad, elsewhere]), 'signature_invalid')
+  },
+)
+
 stirTest('what we sign is verified, and carries the Date that it is held against', async () => {
   const signer = new Signer({ key: signingKey(provider.key), x5u, now })
   const fields = await signer.sign({ attestation: 'B', from: ANN, to: BOB, origId: 'our-customer' })

@@ -10,6 +10,7 @@ import {
   ICE_CONTROLLED,
   isAuthentic,
   parseStun,
+  UNKNOWN_ATTRIBUTES,
   USE_CANDIDATE,
   USERNAME,
 } from '../../../media/webrtc/stun.ts'
@@ -31,6 +32,7 @@ const RESPONSE_V6 = hex(`
   01010048 2112a442 b7e7a701 bc34d686 fa87dfae 8022000b 74657374 20766563 746f7220 00200014 0002a147 0113a9fa a5d3f179
   bc25f4b5 bed2b9d9 00080014 a382954e 4be67bf1 1784c97c 8292c275 bfe3ed41 80280004 c8fb0b4c`)
 const XOR_MAPPED_ADDRESS = 0x0020
+const ERROR_CODE = 0x0009
 /** Length of FINGERPRINT, which is last and not covered by MESSAGE-INTEGRITY. */
 const FINGERPRINT_BYTES = 8
 
@@ -129,6 +131,22 @@ test('RFC 8445 §7.3.1.1: who believes to be controlled is told of the conflict:
   const ice = new IceLite(LOCAL, { ufrag: 'theirs' })
   const answer = ice.check(check([[ICE_CONTROLLED, Buffer.alloc(8)]]), '192.0.2.7', 4000, 0)!
   assert.is(parseStun(answer)?.type, BINDING_ERROR)
+})
+
+test('RFC 8489 §6.3.1: a check with an attribute that must be understood, and is not, is answered 420, and counts as no check', () => {
+  const ice = new IceLite(LOCAL, { ufrag: 'theirs' })
+  const strange = [
+    [0x0003, Buffer.alloc(4)],
+    [0x7abc, Buffer.alloc(0)],
+  ] as const
+  const answer = parseStun(ice.check(check([NOMINATES, ...strange]), '192.0.2.7', 4000, 0)!)!
+  assert.is(answer.type, BINDING_ERROR)
+  assert.equal([...answer.attributes.get(ERROR_CODE)!.subarray(2, 4)], [4, 20])
+  assert.equal(answer.attributes.get(UNKNOWN_ATTRIBUTES), hex('00037abc'))
+  assert.not.ok(ice.mayBeSentTo(0) || ice.isPeer('192.0.2.7', 4000))
+  // One that may be ignored.
+  const optional = check([NOMINATES, [0xc057, Buffer.alloc(4)]])
+  assert.is(parseStun(ice.check(optional, '192.0.2.7', 4000, 0)!)!.type, BINDING_SUCCESS)
 })
 
 test.run()
