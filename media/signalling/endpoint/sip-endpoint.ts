@@ -119,6 +119,8 @@ export class SipEndpoint {
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
   readonly #tlsServers: TlsServer[] = []
+  /** Presented by our servers, and to servers that ask who connects (RFC 5922 §7.4). Empty: we have none. */
+  #tlsCredential: Partial<TlsCredential>
   readonly #webSockets: SipWebSockets
   #drachtio: DrachtioWire | null = null
   #timer: NodeJS.Timeout | undefined
@@ -188,6 +190,7 @@ export class SipEndpoint {
       options.onGone?.(peer)
     }
     const { tls } = options
+    this.#tlsCredential = credentialOf(tls ?? {})
     this.#tcp = new SipStreams({
       ...{ ...shared, gone },
       transport: 'tcp',
@@ -204,7 +207,7 @@ export class SipEndpoint {
         tls === undefined
           ? []
           : addresses.all.map(({ host }) => {
-              const server = createTlsServer({ ...credentialOf(tls), noDelay: true, handshakeTimeout: HANDSHAKE_MS })
+              const server = createTlsServer({ ...this.#tlsCredential, noDelay: true, handshakeTimeout: HANDSHAKE_MS })
               this.#tlsServers.push(server)
               return { host, server }
             }),
@@ -214,6 +217,7 @@ export class SipEndpoint {
           host: to.host,
           port: to.port,
           ...this.#from(to),
+          ...this.#tlsCredential,
           ...(to.name === undefined ? {} : { servername: to.name }),
           checkServerIdentity: checkSipIdentity,
         }),
@@ -224,6 +228,7 @@ export class SipEndpoint {
 
   /** New connections over TLS get this certificate; those that are open stay. */
   renewTls(tls: TlsCredential): void {
+    this.#tlsCredential = tls
     for (const server of this.#tlsServers) server.setSecureContext(tls)
   }
 

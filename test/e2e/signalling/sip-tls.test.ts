@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from 'node:tls'
+import { connect, createServer, type TLSSocket } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
@@ -27,11 +29,16 @@ const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
 const authorities = join(dir, 'authorities.pem')
 /** The certificate of a SIP domain. */
 let ofDomain: CertificateFiles
+/** One that was valid until yesterday. */
+let expired: CertificateFiles
 
 test.before(async () => {
   makeCertificate(dir, [HOST])
   ofDomain = makeCertificate(mkdtempSync(join(dir, 'domain-')), [], 'somebody', ['sip:localhost'])
-  writeFileSync(authorities, [cert, ofDomain.cert].map(file => readFileSync(file, 'utf8')).join(''))
+  expired = makeCertificate(mkdtempSync(join(dir, 'expired-')), [HOST])
+  const again = ['x509', '-in', expired.cert, '-signkey', expired.key, '-days', '-1', '-out', expired.cert]
+  execFileSync('openssl', again, { stdio: 'ignore' })
+  writeFileSync(authorities, [cert, ofDomain.cert, expired.cert].map(file => readFileSync(file, 'utf8')).join(''))
   tlsPort = await freePort()
   product = await Product.start({
     env: {
@@ -140,6 +147,42 @@ async function callsDomain(): Promise<void> {
     door.close()
   }
 }
+
+test('a far end that asks who connects gets our certificate (mutual TLS, RFC 5922 §7.4), and then its call', async () => {
+  const ca = readFileSync(cert)
+  const names: string[] = []
+  const requests: string[] = []
+  const server = createServer({ cert: ca, key: readFileSync(key), ca, requestCert: true }, (socket: TLSSocket) => {
+    names.push(String(socket.getPeerCertificate().subject.CN))
+    socket.on('data', bytes => requests.push(bytes.toString()))
+  }).listen(0, HOST)
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    const { id } = await product.ok('POST', '/calls', { to: `sip:callee@${HOST}:${port};transport=tls` })
+    await product.until('the INVITE is there', async () => (requests.join('').startsWith('INVITE ') ? true : null))
+    assert.equal(names, ['tandem'])
+    await product.ok('POST', `/calls/${id}/hangup`)
+  } finally {
+    server.close()
+  }
+})
+
+test('an expired certificate, or one of another host, is refused: nothing is sent, the call fails', async () => {
+  for (const files of [expired, ofDomain]) {
+    const requests: string[] = []
+    const server = createServer({ cert: readFileSync(files.cert), key: readFileSync(files.key) }, socket => {
+      socket.on('data', bytes => requests.push(bytes.toString()))
+      socket.on('error', () => {})
+    }).listen(0, HOST)
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const { id } = await product.ok('POST', '/calls', { to: `sip:callee@${HOST}:${port};transport=tls` })
+    assert.is((await endedCall(product, id)).status, 'failed')
+    assert.equal(requests, [])
+    server.close()
+  }
+})
 
 async function calledOverTls(scenario: string, status: string): Promise<void> {
   const sipp = await Sipp.callee(scenario, { transport: 'tcp' })
