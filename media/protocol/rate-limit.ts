@@ -24,21 +24,21 @@ export class RateLimit {
     this.#at = now
   }
 
-  /** Whether one more may pass at `now` [ms], monotonic. */
-  allow(now: number): boolean {
-    if (!this.wouldAllow(now)) {
+  /** Whether one more may pass at `now` [ms], monotonic. `size`: as how many it counts. */
+  allow(now: number, size = 1): boolean {
+    if (!this.wouldAllow(now, size)) {
       this.refused++
       return false
     }
-    this.#tokens--
+    this.#tokens -= size
     return true
   }
 
   /** Whether the next one would be allowed, without counting it. */
-  wouldAllow(now: number): boolean {
+  wouldAllow(now: number, size = 1): boolean {
     this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - this.#at) * this.#perSecond) / 1000)
     this.#at = now
-    return this.#tokens >= 1
+    return this.#tokens >= size
   }
 
   /** After which one more may pass, at the moment of the last question [s]. */

@@ -4,8 +4,9 @@ import type { Resampler } from '../../codecs/resample.ts'
 import type { StreamFormat } from '../protocol.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+const NOTHING = Buffer.alloc(0)
 
-/** The payloads of `media` messages that come to us, as samples at 8 kHz. */
+/** The payloads of `media` messages that come to us, as samples at 8 kHz. They may be cut anywhere, also within a sample. */
 export class SaidAudio {
   /** Payloads that were no audio. */
   refused = 0
@@ -13,6 +14,8 @@ export class SaidAudio {
   readonly #resampler: Resampler | null
   readonly #longest: number
   #samples = new Int16Array(0)
+  /** The first octet of a sample whose second one comes with the next payload. */
+  #half = NOTHING
 
   /** `resampler`: from 16 to 8 kHz for `l16_16000`, else null; closed with it. `longest` payload [characters]. */
   constructor(format: StreamFormat, resampler: Resampler | null, longest: number) {
@@ -27,13 +30,26 @@ export class SaidAudio {
       this.refused++
       return null
     }
-    const bytes = Buffer.from(payload, 'base64')
+    const bytes = this.#behindHalf(Buffer.from(payload, 'base64'))
     const count = this.#format === 'mulaw_8000' ? bytes.length : bytes.length >> 1
     if (this.#samples.length < count) this.#samples = new Int16Array(count)
     const samples = this.#samples.subarray(0, count)
     if (this.#format === 'mulaw_8000') PCMU.decode(bytes, samples)
     else readL16le(bytes, samples)
     return this.#resampler === null ? samples : this.#resampler.process(samples)
+  }
+
+  #behindHalf(bytes: Buffer): Buffer {
+    if (this.#format === 'mulaw_8000') return bytes
+    const all = this.#half.length === 0 ? bytes : Buffer.concat([this.#half, bytes])
+    // A copy of the octet alone.
+    this.#half = all.length % 2 === 0 ? NOTHING : Buffer.from([all.at(-1)!])
+    return all
+  }
+
+  /** The next payload begins with a whole sample. */
+  restart(): void {
+    this.#half = NOTHING
   }
 
   close(): void {

@@ -10,6 +10,8 @@ import { StreamVoice } from './stream-voice.ts'
 export const MAX_SAID_BYTES = 1024 * 1024
 /** Live audio is 50 messages a second, a sentence comes at once; those beyond are ignored. */
 const MESSAGES = { burst: 3000, perSecond: 300 }
+/** Of them [bytes]: 60 s of `l16_16000`, which is what may wait, are 2.5 MiB; a second of it is 42 KiB. */
+const BYTES = { burst: 8 * MAX_SAID_BYTES, perSecond: MAX_SAID_BYTES }
 const FRAME_SAMPLES = NARROWBAND_HZ / 50
 
 /** How the receiver is answered. */
@@ -37,6 +39,7 @@ export class StreamReceiver {
   readonly #ports: ReceiverPorts
   readonly #audio: SaidAudio
   readonly #messages = new RateLimit(MESSAGES)
+  readonly #bytes = new RateLimit(BYTES)
   readonly #answer: AnswerPorts
   #isOverflowing = false
   #isClosed = false
@@ -59,7 +62,11 @@ export class StreamReceiver {
 
   /** One message; false: not one of ours, or there are too many. */
   hear(text: Buffer): boolean {
-    if (this.#isClosed || !this.#messages.allow(this.#ports.now())) return false
+    if (this.#isClosed) return false
+    if (!this.#isAllowed(text.length)) {
+      this.#audio.restart()
+      return false
+    }
     const object = parseObject(text.toString('utf8'))
     const message = object === null ? null : readSaid(object, this.#streamId)
     switch (message?.event) {
@@ -69,6 +76,7 @@ export class StreamReceiver {
         this.voice.mark(message.name)
         return true
       case 'clear':
+        this.#audio.restart()
         this.voice.clear()
         return true
       case 'dtmf':
@@ -76,6 +84,11 @@ export class StreamReceiver {
       default:
         return false
     }
+  }
+
+  #isAllowed(bytes: number): boolean {
+    const now = this.#ports.now()
+    return this.#messages.allow(now) && this.#bytes.allow(now, bytes)
   }
 
   #media(payload: string): boolean {
@@ -91,6 +104,7 @@ export class StreamReceiver {
 
   /** Marks that were reached while nobody was there are answered now. */
   opened(): void {
+    this.#audio.restart()
     this.#answerMarks()
   }
 

@@ -39,6 +39,29 @@ test('16 kHz of the receiver are brought to the rate of the call', () => {
   )
 })
 
+test('linear audio may be cut anywhere, also within a sample: what is heard is the same', () => {
+  const bytes = Buffer.alloc(3200)
+  for (let i = 0; i < 1600; i++) bytes.writeInt16LE(20_000 * Math.sin(i / 7), 2 * i)
+  const heard = (sizes: number[]): number[] => {
+    const bench = bidirectional({ format: 'l16_8000' }).open()
+    for (let at = 0, n = 0; at < bytes.length; at += sizes[n++ % sizes.length]!) {
+      bench.say(media(bytes.subarray(at, at + sizes[n % sizes.length]!).toString('base64')))
+    }
+    const frames: number[] = []
+    for (let frame = pull(bench); frame !== null; frame = pull(bench)) frames.push(...frame)
+    return frames
+  }
+  assert.equal(heard([1, 333, 2, 640, 7, 1001]), heard([bytes.length]))
+})
+
+test('half a sample in front of a `clear` is forgotten with the rest', () => {
+  const bench = bidirectional({ format: 'l16_8000' }).open()
+  bench.say(media(Buffer.alloc(321, 0x11).toString('base64')))
+  bench.say({ event: 'clear' })
+  bench.say(media(Buffer.from(new Int16Array(160).fill(700).buffer).toString('base64')))
+  assert.equal([...pull(bench)!], Array(160).fill(700))
+})
+
 test('a mark is answered in the sequence of the messages, when the audio before it was heard', () => {
   const bench = bidirectional().open()
   bench.run(1)
@@ -114,6 +137,32 @@ test('messages beyond 3000 at once, and 300 a second, are ignored', () => {
   bench.wait(1000)
   for (let n = 0; n < 310; n++) bench.say({ event: 'clear' })
   assert.is(bench.fork.counters().messagesIgnored, 20)
+})
+
+test('messages of more than 8 MiB at once, and 1 MiB a second, are ignored: reading them would stop the calls of the thread', () => {
+  const bench = bidirectional().open()
+  const large = Buffer.alloc(1024 * 1024, ' ')
+  for (const at of [0, 1000]) {
+    bench.wait(at)
+    large.write('{"event":"clear"}')
+    for (let n = 0; n < 9; n++) bench.fork.received(bench.wire, large)
+  }
+  assert.is(bench.fork.counters().messagesIgnored, 1 + 8)
+})
+
+test('a message of a thousand elements is none of ours, and is not read: brackets alone take a tenth of a second', () => {
+  const bench = bidirectional().open()
+  const clear = (more: string) => bench.fork.received(bench.wire, Buffer.from(`{"event":"clear","more":${more}}`))
+  clear('[1,{"a":[]}]')
+  assert.is(bench.fork.counters().messagesIgnored, 0)
+  for (const more of [
+    '['.repeat(1000) + ']'.repeat(1000),
+    `[${'1,'.repeat(1000)}1]`,
+    `${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}`,
+  ]) {
+    clear(more)
+  }
+  assert.is(bench.fork.counters().messagesIgnored, 3)
 })
 
 test('what waits goes on over a broken connection; marks that are reached meanwhile are answered on the next one', () => {
