@@ -34,11 +34,13 @@ const match = {
   connection_id: nullable(Type.String({ maxLength: 200 })),
 }
 const target = {
-  type: oneOf(['room', 'flow', 'assistant', 'queue', 'user', 'echo', 'announcement']),
+  type: oneOf(['room', 'flow', 'assistant', 'queue', 'user', 'park', 'echo', 'announcement'], {
+    description: 'park: hears its bidirectional streams, without any music, until it gets another target.',
+  }),
   id: nullable(
     Type.String({
       maxLength: 200,
-      description: 'Of the target, a published flow for example; null for `echo` and `announcement`.',
+      description: 'Of the target, a published flow for example; null for `park`, `echo` and `announcement`.',
     }),
   ),
 }
@@ -60,7 +62,7 @@ const inboundRouteSchema = apiObject('inbound_route', {
   match: Type.Object(match),
   target: Type.Object({
     ...target,
-    type: Type.String({ description: 'room, flow, assistant, queue, user, echo, announcement' }),
+    type: Type.String({ description: 'room, flow, assistant, queue, user, park, echo, announcement' }),
   }),
   hours: nullable(Type.Object(hours, { description: HOURS })),
   priority: Type.Integer(),

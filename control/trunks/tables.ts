@@ -48,7 +48,7 @@ interface InboundRouteTable extends TenantColumns {
   match_to: string | null
   match_from: string | null
   match_connection_id: string | null
-  target: 'room' | 'flow' | 'assistant' | 'queue' | 'user' | 'echo' | 'announcement'
+  target: 'room' | 'flow' | 'assistant' | 'queue' | 'user' | 'park' | 'echo' | 'announcement'
   target_id: string | null
   /** JSON of `RouteHours`, or null: at all times. */
   hours: string | null

@@ -106,7 +106,7 @@ async function planOfMember(
   if (dialog !== null) return { status: 481 }
   if (found.kind === 'user') return { kind: 'ring', target: { type: 'user', id: found.userId }, replaces: null }
   const { target: type, target_id: id } = found.route
-  if (id === null || type === 'echo' || type === 'announcement') return { status: 603 }
+  if (id === null || type === 'park' || type === 'echo' || type === 'announcement') return { status: 603 }
   if (type === 'user') return { kind: 'ring', target: { type, id }, replaces: null }
   return { kind: 'lead', target: { type, id } }
 }

@@ -6,11 +6,24 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { levelAt } from '../../../bench/spectrum.ts'
+import { Phone } from '../../../bench/phone/phone.ts'
+import { audibleSamples, levelAt } from '../../../bench/spectrum.ts'
 import { noise, tone } from '../../../bench/voices.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { sharpest } from '../../media/engine/party.ts'
-import { HEARD_DBOV, keep, leave, longestCopy, newRoom, octetsSent, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import {
+  callFrom,
+  HEARD_DBOV,
+  keep,
+  leave,
+  longestCopy,
+  newRoom,
+  octetsSent,
+  type Seated,
+  seat,
+  seatOf,
+  UNHEARD_DBOV,
+} from '../scene.ts'
 import { product, sharedSuite } from '../shared-suite.ts'
 
 const SLOW = { timeoutMs: 60_000 }
@@ -280,6 +293,36 @@ test(
       assert.is(receiver.keys, one === anna ? '47' : '9')
     }
     await leave(anna, toned)
+  },
+  TOGETHER,
+)
+
+test(
+  'a route that parks its callers gives each one a receiver of its own, and no music, until it is led elsewhere',
+  async () => {
+    const receivers = [keep(new Receiver()), keep(new Receiver())]
+    const callers = []
+    for (const [n, receiver] of receivers.entries()) {
+      const route = { match: { to: `208${n}` }, target: { type: 'park' } }
+      const streams = [{ url: await receiver.url(), mode: 'bidirectional' }]
+      const made = await product.ok('POST', '/inbound_routes', { ...route, streams })
+      assert.equal(made.target, { type: 'park', id: null })
+      const phone = await Phone.open(`parked-${n}`)
+      callers.push({ phone, call: await phone.call(`208${n}`, product.sip) })
+      await until('the stream begins', () => receiver.heard.length > 0)
+    }
+    for (const { call } of callers) assert.is(audibleSamples(await call.heard.next(1500)), 0)
+    receivers[0]!.play(1000, 30)
+    receivers[1]!.play(440, 30)
+    await hears(callers[0]!.call, 1000, true)
+    await hears(callers[1]!.call, 440, true)
+    await hears(callers[0]!.call, 440, false)
+    const room = await newRoom(product)
+    const { id } = await callFrom(product, 'parked-0')
+    await product.ok('POST', `/calls/${id}/transfer`, { room_id: room.roomId })
+    await seatOf(product, room, 'parked-0')
+    await hears(callers[0]!.call, 1000, true)
+    await leave(...callers)
   },
   TOGETHER,
 )
