@@ -30,6 +30,7 @@ const NORMAL_CLOSURE = 1000
 const NO_STATUS = 1005
 const ABNORMAL_CLOSURE = 1006
 const NO_ANSWER = 'the receiver did not answer in time'
+const BROKEN = 'the connection broke'
 const OVERSIZED = 'a message of the receiver was too long'
 const FAULT = 'an error in Tandem itself'
 
@@ -55,7 +56,7 @@ export class StreamFork implements Sink, WireEvents {
   #status: StreamStatus = 'connecting'
   #endedReason: StreamEndedReason | null = null
   #endedDetail: string | null = null
-  /** What the last try to connect met. */
+  /** What the last try to connect met, or ended the last connection. */
   #problem: string | null = null
   #stopping: 'stop' | 'callEnded' | null = null
   #flushBy = Infinity
@@ -187,7 +188,7 @@ export class StreamFork implements Sink, WireEvents {
   closed(wire: Wire, code: number, problem?: string): void {
     if (wire !== this.#connection.wire) return
     this.#connection.forget()
-    this.#disconnected(code, problem)
+    this.#disconnected(code, problem ?? (code === ABNORMAL_CLOSURE ? BROKEN : `the receiver closed with ${code}`))
     this.#ports.moved()
   }
 
@@ -259,7 +260,7 @@ export class StreamFork implements Sink, WireEvents {
   }
 
   #disconnected(code: number, problem = NO_ANSWER): void {
-    if (!this.#isOpen) this.#problem = problem
+    this.#problem = problem
     this.#outbox.detach()
     if (this.#stopping !== null) this.#end(this.#stopping)
     else if (this.#isOpen) this.#closedOpen(code)

@@ -26,7 +26,10 @@ export const mediaStreamSchema = apiObject('media_stream', {
     Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed (also after a fault of ours)' }),
   ),
   ended_detail: nullable(
-    Type.String({ description: 'What the last try to connect met, or that the receiver sent too long a message.' }),
+    Type.String({
+      description:
+        'What the last try to connect met or what ended the last connection, or that the receiver sent too long a message.',
+    }),
   ),
   created: timestamp(),
 })

@@ -58,6 +58,25 @@ test('After an abnormal close it is retried after 250 ms, 500 ms, 1, 2, 4, 4 …
   assert.is(bench.now, dropped + 30_000)
 })
 
+test('A stream that is given up for a receiver that answers and does not stay says what ended the last connection', () => {
+  for (const [code, told] of [
+    [1011, 'the receiver closed with 1011'],
+    [1006, 'the connection broke'],
+  ] as const) {
+    const bench = new ForkBench().open()
+    bench.break(code)
+    for (let seen = 1, i = 0; i < 3100 && !bench.fork.ended; i++) {
+      bench.wait(10)
+      if (bench.wires.length === seen) continue
+      seen = bench.wires.length
+      bench.open()
+      bench.break(code)
+    }
+    assert.is(bench.status, 'stopped/receiver_closed')
+    assert.is(bench.fork.snapshot().endedDetail, told)
+  }
+})
+
 test('Each wait has full jitter: any share of its longest', () => {
   const shares = [0.5, 0.1, 0, 0.9]
   const bench = new ForkBench({}, () => shares.shift() ?? 1).open()
