@@ -145,6 +145,12 @@ function attempt(
   if (request.patienceMs !== undefined) limitSilence(core, session, call, request.patienceMs, now)
 }
 
+/** From now on a far end that has not said a word is waited for this long only. */
+export function hurry(core: AgentCore, session: Session, patienceMs: number, now: number): void {
+  const call = session.outgoing
+  if (call !== null) limitSilence(core, session, call, patienceMs, now)
+}
+
 /** Not even a 100 in time: 408. A late response is cancelled, or acknowledged and hung up. */
 function limitSilence(core: AgentCore, session: Session, call: OutgoingCall, patienceMs: number, now: number): void {
   const { transaction } = call

@@ -52,7 +52,7 @@ export function answerSessionTimer(request: Headers, minimumS: number, wantedS: 
   const asked = sessionExpires(request) ?? ownWish
   if (asked === null) return { kind: 'none' }
   if (asked.intervalS < minimumS) {
-    // A caller without support would not understand a 422: a proxy asked, and it accepts the raised value (§8.2).
+    // A caller without support would not understand a 422: a proxy asked, and the value is raised for it, as it would have done (RFC 4028, erratum 1687).
     if (peerSupports) return { kind: 'too_small' }
   }
   const intervalS = Math.min(Math.max(asked.intervalS, minimumS), MAX_SESSION_EXPIRES_S)

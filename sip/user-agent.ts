@@ -20,7 +20,7 @@ import { onRequest, refuseBroken } from './incoming-request.ts'
 import { sendInfo, sendOptions } from './info.ts'
 import { ownFields } from './message/format.ts'
 import { type ParseErrorCode, type ParseFailure, parseMessage } from './message/parse.ts'
-import { cancelCall, startCall } from './outbound-call.ts'
+import { cancelCall, hurry, startCall } from './outbound-call.ts'
 import { sendReinvite, withdrawReinvite } from './own-reinvite.ts'
 import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
 import { answerAsk, checkAsk } from './phones/asks.ts'
@@ -304,6 +304,11 @@ export class UserAgent {
       referId = sendRefer(this.#core, session, request, now)
     })
     return { referId, actions }
+  }
+
+  /** A call that we have placed ends as 408, unless its far end says something, if only 100, within this time. */
+  hurry(sessionId: string, patienceMs: number, now: number): Action[] {
+    return this.#with(sessionId, session => hurry(this.#core, session, patienceMs, now))
   }
 
   /** Accepts the REFER of an event (status below 300), or refuses it. */

@@ -16,6 +16,8 @@ import { PATIENCE_MS, Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** Nobody passes the call on any more (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
+/** Nobody has answered, not even with a 100 (RFC 3261 §8.1.3.1). */
+const REQUEST_TIMEOUT = 408
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
 const NO_TURN: Failure = { failure: 'capacity', message: 'its connection or campaign begins as many calls as it may' }
 
@@ -194,7 +196,27 @@ export class CallsOut {
       if (refusal.origin === 'remote') line.cause = causeOfFarEnd(refusal.reasons, status)
       this.#lines.tellOther(line, userToUser(refusal.header))
       const reason = meaningOf(refusal.reasons) ?? reasonOfStatus(status)
-      void this.#lines.finish(line, line.endReason ?? reason, status)
+      const isSilent = refusal.origin === 'local' && status === REQUEST_TIMEOUT
+      const said = (isSilent ? line.besides : null) ?? { reason, status }
+      if (refusal.origin === 'remote') this.#hurryOthers(line, said)
+      void this.#lines.finish(line, line.endReason ?? said.reason, said.status)
+    }
+  }
+
+  /**
+   * A member's phone has refused, and no other one rings: those that have said nothing at all, perhaps since their machines are off, do not
+   * keep the caller waiting for as long as they might ring.
+   */
+  #hurryOthers(refused: Line, said: NonNullable<Line['besides']>): void {
+    if (refused.callerLegId === undefined || !isPhone(refused)) return
+    const others = [...this.#lines.byLeg.values()].filter(
+      line => line !== refused && line.callerLegId === refused.callerLegId && isPhone(line),
+    )
+    if (others.some(({ state }) => state === 'ringing')) return
+    for (const line of others) {
+      if (line.state !== 'dialing') continue
+      line.besides = said
+      this.#options.sip().do((agent, now) => agent.hurry(line.sessionId, PATIENCE_MS, now))
     }
   }
 
@@ -228,6 +250,10 @@ export class CallsOut {
     else void this.#lines.finish(line, failed.failure === 'capacity' ? 'capacity' : 'media_failed', null)
   }
 }
+
+/** Whether it is a member's phone: a contact, and no connection's. */
+const isPhone = ({ way }: Line): boolean =>
+  way !== null && way.target.hosts.length > 0 && way.target.connectionId === undefined
 
 /** A further INVITE of the same call does not count for its campaign. */
 const ratesFor = ({ pace }: Line, target: DialTarget): Rate[] => [

@@ -128,6 +128,8 @@ export interface Line {
   asked: { direction: Line['told']; before: Uint8Array | null; isRepeated: boolean } | null
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
+  /** What another phone that rang with it has said: it stands for the word that this one never says; null: nothing yet. */
+  besides: { reason: EndedReason; status: number } | null
   /** The far end's reason for the end; null: it has not ended it. */
   cause: LegCause | null
   /** The status that we refused its INVITE with. */

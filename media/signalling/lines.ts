@@ -156,6 +156,7 @@ export class Lines {
       told: 'sendrecv',
       asked: null,
       endReason: null,
+      besides: null,
       cause: null,
       refusedWith: null,
       timer: undefined,

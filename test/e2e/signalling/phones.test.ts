@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
@@ -235,6 +236,45 @@ test(
     await moved.takes('INVITE', '486 Busy Here')
     await (await other).outcome
     assert.is(desk.received.filter(({ what }) => what === 'INVITE').length, 1)
+  },
+  LIMIT,
+)
+
+test(
+  "a phone that says nothing at all does not keep the caller waiting once the member's other one is busy; one that has said 100 rings on",
+  async () => {
+    const bob = await newMember()
+    const number = `7${bob.extension}`
+    await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id: bob.userId } })
+    const [desk, laptop] = [await newPeer(), await newPeer()]
+    for (const peer of [desk, laptop]) {
+      const answer = await ask(peer, bob, 'REGISTER', bob.account.username, [`Contact: ${contact(peer)}`])
+      assert.is(answer.what, '200')
+    }
+    const phone = keep(await Phone.open('two-phones'))
+    const first = await phone.dial(number, product.sip)
+    const asleep = await laptop.next('INVITE')
+    await desk.takes('INVITE', '486 Busy Here')
+    // By the voicemail.
+    await first.outcome
+    // In the whole ringing time, of half a minute, the INVITE would have been sent six times.
+    assert.ok(laptop.received.filter(({ what }) => what === 'INVITE').length < 6)
+    await first.hangup()
+    // It wakes up, and is told at once that it need not ring.
+    asleep.answer('180 Ringing')
+    await laptop.takes('CANCEL')
+    const second = await phone.dial(number, product.sip)
+    const slow = await laptop.next('INVITE')
+    slow.answer('100 Trying')
+    await desk.takes('INVITE', '486 Busy Here')
+    // Longer than a silent one is waited for.
+    await sleep(6000)
+    const ok = ['Content-Type: application/sdp', `Contact: ${contact(laptop)}`]
+    slow.answer('200 OK', ok, audioAt(6000))
+    await laptop.next('ACK')
+    assert.is((await second.outcome).status, 200)
+    await second.hangup()
+    await laptop.takes('BYE')
   },
   LIMIT,
 )
