@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import type { HandOver } from '../kernel/thread-priority.ts'
 import { FairShares } from '../protocol.ts'
-import { SpeechChild } from './speech-child.ts'
+import { SpeechChild, type SpeechExit } from './speech-child.ts'
 import { shareOf } from './speech-engines.ts'
 import type {
   FromSpeech,
@@ -160,7 +160,7 @@ export class SpeechHost {
     this.#handOver(() => open.port.postMessage({ id: open.id, answer: own } satisfies SpeechReply, moved))
   }
 
-  #died(exit: { code: number | null; signal: NodeJS.Signals | null }, waitMs: number): void {
+  #died(exit: SpeechExit, waitMs: number): void {
     this.#memory = 0
     this.#isReady = this.#isRemote
     this.#log.warn({ ...exit, waitMs, open: this.#open.size }, 'speech.died')

@@ -65,12 +65,41 @@ test(
     while (host.pid === null) await turn()
     assert.ok('samples' in (await client.speak('And now.', null, null)))
     assert.equal(
-      lines.filter(({ message }) => message === 'speech.died').map(({ fields }) => fields),
+      lines.filter(({ message }) => message === 'speech.died').map(({ fields: { hint: _, ...fields } }) => fields),
       [
         { code: null, signal: 'SIGKILL', waitMs: 0, open: 1 },
         { code: null, signal: 'SIGKILL', waitMs: 100, open: 1 },
       ],
     )
+  },
+  STARTING,
+)
+
+test(
+  'where memory does not suffice for the models, they are loaded at growing intervals, and the log says what to do',
+  async () => {
+    const deaths: { waitMs: number; hint: string | undefined }[] = []
+    let child: SpeechChild | null = null
+    const threeDeaths = new Promise<void>(resolve => {
+      const hooks = {
+        // The voice is there, the recogniser is being loaded: then the kernel kills it.
+        told: ({ kind }: { kind: string }) => {
+          if (kind === 'loaded') process.kill(child!.pid!, 'SIGKILL')
+        },
+        died: ({ hint }: { hint?: string }, waitMs: number) => {
+          if (deaths.push({ waitMs, hint }) === 3) resolve()
+        },
+      }
+      child = new SpeechChild({ ...OFFLINE_SPEECH, preload: true }, hooks, 0)
+      child.start()
+    })
+    await threeDeaths
+    assert.equal(
+      deaths.map(({ waitMs }) => waitMs),
+      [0, 100, 200],
+    )
+    assert.match(deaths[0]!.hint!, /memory is short.*600 to 900 MB/)
+    await child!.close()
   },
   STARTING,
 )
