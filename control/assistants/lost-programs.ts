@@ -1,5 +1,6 @@
 import { endLostTranscripts } from '../calls/capture/transcripts.ts'
 import { endProgram } from '../calls/programs/records.ts'
+import { UNENDED } from '../calls/programs/tables.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Step } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -15,7 +16,7 @@ export async function endLostPrograms(vault: Vault, db: Db, at: string, step: St
     .selectAll('call_programs')
     .where('calls.node_id', '=', nodeOf(db))
     .where('calls.ended_at', 'is not', null)
-    .where('call_programs.status', '!=', 'ended')
+    .where('call_programs.status', 'in', UNENDED)
     .execute()
   for (const row of rows) await step(trx => endProgram(trx, row, 'caller_hangup', at))
 }

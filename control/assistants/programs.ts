@@ -12,7 +12,7 @@ import {
   programOfLeg,
   tellProgram,
 } from '../calls/programs/records.ts'
-import type { CallProgramRow, ProgramKind } from '../calls/programs/tables.ts'
+import { type CallProgramRow, type ProgramKind, UNENDED } from '../calls/programs/tables.ts'
 import { follow } from '../calls/steps/follow.ts'
 import { afterCommit } from '../kernel/store/after-commit.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
@@ -336,7 +336,7 @@ export class LivePrograms {
       .innerJoin('calls', 'calls.id', 'call_programs.id')
       .selectAll('call_programs')
       .where('calls.node_id', '=', nodeOf(store.db))
-      .where('call_programs.status', '!=', 'ended')
+      .where('call_programs.status', 'in', UNENDED)
       .execute()
     for (const row of rows) {
       if (legIds !== null && !legIds.has(row.leg_id)) continue

@@ -16,15 +16,19 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
     place =>
       db
         .selectFrom('queue_calls')
-        .innerJoin('campaign_attempts', 'campaign_attempts.call_id', 'queue_calls.id')
-        .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
-        .where('queue_calls.offered_to', 'is', null)
-        .where('campaign_attempts.ended_at', 'is', null)
-        // With detection, the wait begins with its result.
-        .where(
-          eb => eb.fn.coalesce('campaign_attempts.found_out_at', 'campaign_attempts.answered_at'),
-          '<=',
-          place('since'),
+        .select(['id', 'organisation_id', 'livemode'])
+        .where('offered_to', 'is', null)
+        // As a join, SQLite would read all attempts that ever were.
+        .where(eb =>
+          eb.exists(
+            eb
+              .selectFrom('campaign_attempts')
+              .select('id')
+              .whereRef('call_id', '=', 'queue_calls.id')
+              .where('ended_at', 'is', null)
+              // With detection, the wait begins with its result.
+              .where(ofAttempt => ofAttempt.fn.coalesce('found_out_at', 'answered_at'), '<=', place('since')),
+          ),
         ),
     { since: new Date(now.getTime() - MOST_WAIT_MS).toISOString() },
   )

@@ -3,6 +3,7 @@ import { atMost, type EndedReason, type MediaSnapshot } from '../../media/protoc
 import type { Led } from '../assistants/actions/reach.ts'
 import type { CallCentrePort } from '../calls/conductor/call-centre-port.ts'
 import { CallFaults } from '../calls/conductor/faults.ts'
+import { DIALLED, RUNNING } from '../calls/conductor/running-rows.ts'
 import type { Senders } from '../calls/conductor/sender.ts'
 import { hangUpLeg, writeLeg } from '../calls/legs.ts'
 import { endedBy, endLeg, loadLeg } from '../calls/records.ts'
@@ -250,7 +251,7 @@ export class CallCentre implements CallCentrePort {
   async rungLegs(): Promise<string[]> {
     const { db } = this.#deps.store
     const rung = db.selectFrom('participants').select('id').where('ring_id', 'is not', null)
-    const here = rung.where('node_id', '=', nodeOf(db)).where('step', 'not in', ['ended', 'to_dial']).orderBy('id')
+    const here = rung.where('node_id', '=', nodeOf(db)).where('step', 'in', DIALLED).orderBy('id')
     return (await here.execute()).map(leg => leg.id)
   }
 
@@ -270,7 +271,7 @@ export class CallCentre implements CallCentrePort {
     for (const ring of await rings.execute()) await ringFailed(this.#deps, trx, ring, reason, at)
     await trx.deleteFrom('call_transfers').where('node_id', '=', nodeOf(trx)).execute()
     const rung = trx.selectFrom('participants').selectAll().where('ring_id', 'is not', null)
-    const running = rung.where('node_id', '=', nodeOf(trx)).where('step', '!=', 'ended').orderBy('id')
+    const running = rung.where('node_id', '=', nodeOf(trx)).where('step', 'in', RUNNING).orderBy('id')
     for (const leg of await running.execute()) {
       await writeLeg(trx, tenantOf(leg), leg.id, { step: 'ended', left_at: at })
     }

@@ -5,8 +5,9 @@ import type { CallRow } from '../tables.ts'
 
 // What the database says is running: for all tenants, since one media process serves them all, but only at this node.
 
-const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
-const DIALLED = RUNNING.filter(step => step !== 'to_dial')
+// With `!=` or `not in`, the database would read all legs that ever were.
+export const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
+export const DIALLED = RUNNING.filter(step => step !== 'to_dial')
 
 /** The calls' own legs that media has, or all with those that are still to be dialled. */
 export async function runningLegs(db: Db, which: 'all' | 'dialled' = 'dialled'): Promise<string[]> {
@@ -17,7 +18,6 @@ export async function runningLegs(db: Db, which: 'all' | 'dialled' = 'dialled'):
     .where('calls.ended_at', 'is', null)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
-    // With `not in`, the database would read all legs that ever were.
     .where('participants.step', 'in', which === 'all' ? RUNNING : DIALLED)
     .orderBy('participants.id')
     .execute()

@@ -14,6 +14,8 @@ declare module '../../kernel/store/tables.ts' {
 
 /** `waiting`: its call is unanswered, or was given to it by another node. `running`: it leads the call. `ended`: it no longer does. */
 type ProgramStatus = 'waiting' | 'running' | 'ended'
+/** With `!= 'ended'`, the database would read all programs that ever were. */
+export const UNENDED = ['waiting', 'running'] as const satisfies ProgramStatus[]
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
 
 /** At most one per call. */

@@ -1,17 +1,20 @@
 import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode } from 'kysely'
 import * as assert from 'uvu/assert'
+import { endLostPrograms } from '../../../../control/assistants/lost-programs.ts'
 import { unstartedStreams } from '../../../../control/calls/capture/streams.ts'
 import { connectionsFor } from '../../../../control/calls/conductor/inbound-rows.ts'
 import { RunningCalls } from '../../../../control/calls/conductor/running-calls.ts'
 import { runningLegs } from '../../../../control/calls/conductor/running-rows.ts'
 import { insertParty } from '../../../../control/calls/records.ts'
 import type { CallRow } from '../../../../control/calls/tables.ts'
+import { unservedCalls } from '../../../../control/campaigns/unserved.ts'
 import { appendEvent } from '../../../../control/kernel/events/log.ts'
 import { newId } from '../../../../control/kernel/ids.ts'
 import { rowBy } from '../../../../control/kernel/store/compiled.ts'
 import type { Store, Trx } from '../../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { CURRENT_VERSION } from '../../../../control/kernel/versions/current.ts'
+import { CallCentre } from '../../../../control/queues/call-centre.ts'
 import { dueCallbacks, isCallbackDue } from '../../../../control/queues/callbacks/due.ts'
 import { callbackReturnedBy } from '../../../../control/queues/ringing/returning.ts'
 import { removeCall } from '../../../../control/retention/removal.ts'
@@ -278,6 +281,25 @@ test('what runs, and deliveries that are due or closed, are read off indexes tha
   for (const query of executed.slice(-2)) assert.match(await planOf(store, query), 'calls_running', query.sql)
   await runningLegs(heard.db)
   assert.not.match(await planOf(store, built()), /SCAN participants|Seq Scan/)
+  await store.close()
+})
+
+test('what a start looks for, and what campaigns look for four times a second, is not looked for among all that ever was', async () => {
+  const { store, clock } = await makeWorld()
+  const { store: heard, nodes, executed } = listening(store)
+  await new CallCentre({ store: heard } as never).rungLegs()
+  await endLostPrograms(null as never, heard.db, clock.now().toISOString(), async () => {})
+  const built = nodes.map(node => store.db.getExecutor().compileQuery(node, { queryId: 'plan' }))
+  assert.ok(
+    built.some(({ sql }) => sql.includes('"ring_id"')) && built.some(({ sql }) => sql.includes('call_programs')),
+  )
+  await unservedCalls(heard.db, clock.now())
+  for (const query of [...built, executed.at(-1)!])
+    assert.not.match(
+      await planOf(store, query),
+      /(SCAN|Seq Scan on) (participants|call_programs|campaign_attempts|calls|transcripts)/,
+      query.sql,
+    )
   await store.close()
 })
 
