@@ -159,6 +159,18 @@ test('a call and a session last as long as media has measured, whatever the cloc
   await world.close()
 })
 
+test('a session is found by what it is to, as every other call: its room', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  const { room } = await media.dialInUntil('leg.move', 'part_1', '1001')
+  for (const filter of ['to', 'number', 'room_id']) {
+    const { body } = await control.ask(`GET /v1/calls?${filter}=${openRoom}&kind=conference`)
+    const ids = body.data.map(({ id }: { id: string }) => id)
+    assert.equal(ids, [room.roomId], filter)
+  }
+  await world.close()
+})
+
 test('how long a running session has lasted is told by the steady clock too', async () => {
   const world = await makeCallsWorld()
   const { media, control, clock, openRoom } = world

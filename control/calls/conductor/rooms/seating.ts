@@ -4,6 +4,7 @@ import type { Db, Store } from '../../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
 import { Turns } from '../../../kernel/turns.ts'
 import type { CommandPort } from '../../../media-link/events.ts'
+import { insertCallKeys } from '../../call-keys.ts'
 import { encryptsRecordings } from '../../capture/call-capture.ts'
 import { type LegChange, writeLeg } from '../../legs.ts'
 import { applyToLeg, loadLeg, noteBegun } from '../../records.ts'
@@ -91,6 +92,7 @@ export class Seating {
     await store.transaction(async trx => {
       if (running === undefined) {
         await forTenant(trx, tenant).insert('calls', session)
+        await insertCallKeys(trx, tenant, session)
         await noteBegun(trx, session, [])
       }
       await writeLeg(trx, tenant, legId, { session_call_id: session.id })
