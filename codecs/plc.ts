@@ -4,8 +4,8 @@ import { compare, copy, energies, products, SEARCHED } from './kernels/frames.ts
 /**
  * Packet-loss concealment for speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are repeated and
  * faded out. There are two differences. The Appendix delays everything by 3.75 ms to overlap the last good samples too;
- * here nothing is delayed, good frames are bit exact, and the step at the joint is spread over the first quarter
- * period. And the fade is continuous, not per 10 ms.
+ * here nothing is delayed, good frames are bit exact, and what the last good samples differ from the repetition by goes on
+ * as it sounds, and fades over the first quarter period. And the fade is continuous, not per 10 ms.
  */
 /** For 8 kHz [samples]; for 16 kHz all are doubled. */
 const BASE_FRAME = 160
@@ -74,8 +74,11 @@ export class Plc {
   #mostPeriods = MAX_PERIODS
   /** Next sample to repeat, counted from the start of the repeated periods. */
   #at = 0
-  /** Step between the last good sample and what the repetition would put before its first, spread out from there. */
-  #step = 0
+  /** What the last two good samples differ by from what the repetition would put before its first, and how that goes on from sample to sample. */
+  #differs = 0
+  #differed = 0
+  #next1 = 0
+  #next2 = 0
 
   /** @param samples of a frame: 20 ms at 8 or 16 kHz */
   constructor(samples = BASE_FRAME) {
@@ -168,7 +171,31 @@ export class Plc {
     this.#periods = 1
     this.#mostPeriods = this.#periodsHeard
     this.#at = 0
-    this.#step = this.#past[history - 1]! - this.#past[history - 1 - this.#pitch]!
+    this.#predict()
+  }
+
+  /**
+   * A voice differs from its last period by something deep, a consonant by noise: a step that is only spread out would be a thud in it.
+   * So the difference goes on by linear prediction.
+   */
+  #predict(): void {
+    const past = this.#past
+    const pitch = this.#pitch
+    let [now, once, twice] = [0, 0, 0]
+    let [before, differed, differs] = [0, 0, 0]
+    for (let i = past.length - this.#tenMs; i < past.length; i++) {
+      before = differed
+      differed = differs
+      differs = past[i]! - past[i - pitch]!
+      now += differs * differs
+      once += differs * differed
+      twice += differs * before
+    }
+    this.#differs = differs
+    this.#differed = differed
+    const share = once / (now + 1)
+    this.#next2 = (twice - share * once) / (now * (1 - share * share) + 1)
+    this.#next1 = share * (1 - this.#next2)
   }
 
   get #periodsHeard(): number {
@@ -185,7 +212,10 @@ export class Plc {
     const quarter = this.#pitch >> 2
     let sample = this.#repeat()
     if (this.#lost < quarter) {
-      sample += this.#step * (1 - this.#lost / quarter)
+      const differs = this.#next1 * this.#differs + this.#next2 * this.#differed
+      this.#differed = this.#differs
+      this.#differs = differs
+      sample += differs * (1 - this.#lost / quarter)
     } else {
       // The joint to more periods: what the shorter repetition would have played fades out.
       const since = this.#lost - (this.#periods - 1) * this.#tenMs

@@ -85,6 +85,24 @@ test('a signal that does not repeat has no clicks either: not at the joints, nor
   assert.ok(worst < 1.25, `${worst.toFixed(2)} times the largest step of the signal`)
 })
 
+test('a loss in a consonant is no thud: nothing deep is in what stands in its place', () => {
+  // The noise of an s, above 2 kHz.
+  const random = seeded(6)
+  const air = Float64Array.from({ length: 40_000 }, () => random() - 0.5)
+  const consonant = Int16Array.from(air, (_, i) =>
+    Math.round(3000 * [1, -4, 6, -4, 1].reduce((sum, share, back) => sum + share * (air[i - back] ?? 0), 0)),
+  )
+  /** The loudest millisecond of what is below 1 kHz. */
+  const deepest = (samples: Int16Array): number => {
+    let most = 0
+    for (let i = 8; i < samples.length; i++)
+      most = Math.max(most, Math.abs(samples.subarray(i - 8, i).reduce((sum, sample) => sum + sample, 0) / 8))
+    return most
+  }
+  const out = play(consonant, n => n % 5 === 4)
+  assert.ok(deepest(out) < 2 * deepest(consonant), `${deepest(out)} of ${deepest(consonant)}`)
+})
+
 test('the repetition keeps its level for 10 ms, falls, and is silence after 60 ms (G.711 Appendix I)', () => {
   const out = play(sine(200, 8000), n => n >= 20)
   const level = (fromMs: number, toMs: number): number => levelDbov(out.subarray(3200 + fromMs * 8, 3200 + toMs * 8))
@@ -124,8 +142,8 @@ test('a stream that begins with a loss is silent, not noise', () => {
 })
 
 test('a step at full scale clips instead of wrapping', () => {
-  const samples = Int16Array.from({ length: 640 }, (_, i) => (i % 80 < 40 ? 32_767 : -32_768))
-  samples[479] = 32_767
+  const samples = Int16Array.from({ length: 640 }, (_, i) => (i % 80 < 40 ? 25_000 : -25_000))
+  samples.fill(25_000, 460, 480)
   const out = play(samples, n => n === 3)
   assert.is(out[480], 32_767)
   assert.is(out[481], 32_767)
