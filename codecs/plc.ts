@@ -36,6 +36,16 @@ export class PlayedFrames {
   constructor(samples: number) {
     this.frames = Array.from({ length: PLAYED_FRAMES }, () => int16Array(samples))
   }
+
+  /** These samples, less than a frame, were played between the newest and the one before it: what is older makes room for them. */
+  insert(samples: Int16Array): void {
+    for (let back = PLAYED_FRAMES - 1; back > 0; back--) {
+      const frame = this.frames[(this.at - back + PLAYED_FRAMES) % PLAYED_FRAMES]!
+      const next = back === 1 ? samples : this.frames[(this.at - back + 1 + PLAYED_FRAMES) % PLAYED_FRAMES]!
+      frame.copyWithin(0, samples.length)
+      frame.set(next.subarray(0, samples.length), frame.length - samples.length)
+    }
+  }
 }
 
 /** Maximum number of holes: with the shortest packets, of which every second one is lost. */

@@ -169,7 +169,7 @@ export class Playout {
     let frame = this.#make(jitter.pull(PAYLOAD, now), isBack)
     if (frame === null && jitter.excess > 0) frame = this.#make(jitter.more(PAYLOAD), isBack)
     if (frame === null) return false
-    if (this.#moreSamples > 0) this.#add(MORE.subarray(0, this.#moreSamples))
+    if (this.#moreSamples > 0) this.#addMore(MORE.subarray(0, this.#moreSamples))
     this.#add(frame)
     this.#isPause = false
     if (jitter.excess <= 0 || !jitter.isReady || this.#isLost || this.#scale.waiting > 2 * frame.length) return true
@@ -182,6 +182,12 @@ export class Playout {
   #add(samples: Frame): void {
     const { frames, at } = this.#played
     this.#scale.add(samples, this.#isPause ? null : frames[(at - 1 + PLAYED_FRAMES) % PLAYED_FRAMES]!)
+  }
+
+  /** They belong to what a next guess continues, too. */
+  #addMore(samples: Frame): void {
+    this.#add(samples)
+    this.#played.insert(samples)
   }
 
   /** Nothing arrives: the waiting samples end in silence. */

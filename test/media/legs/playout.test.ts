@@ -262,6 +262,22 @@ test('a line that is late once in six seconds is waited for all the time, when i
   assert.ok(waits.at(-1)! < 32, `${waits.at(-1)} ms`)
 })
 
+test('two late packets in a row are no click in a deep voice: the second guess continues what was added before the first of them, too', () => {
+  let worst = 0
+  for (let period = 96; period < 120; period += 3) {
+    const voice = (i: number): number =>
+      [1, 2, 3, 5].reduce((sum, n) => sum + (3000 / n) * Math.sin((2 * Math.PI * n * i) / period + n), 0)
+    // A frame is made up, the late one is played behind it, then another one is made up.
+    const network = (n: number): number => (n === 40 ? 15 : n === 41 ? 35 : n === 42 ? 16 : 0)
+    const { out, audio } = play({ seconds: 2, audio: voice, network })
+    assert.is(audio.jitter.counters.concealed, 2)
+    assert.is(audio.jitter.counters.inserted, 2)
+    const input = Int16Array.from({ length: 8000 }, (_, i) => voice(i))
+    worst = Math.max(worst, largestStep(out.subarray(800)) / largestStep(input))
+  }
+  assert.ok(worst < 1.3, `${worst.toFixed(2)} times the largest step of the voice`)
+})
+
 for (const [what, audio] of [
   ['speech', speech],
   ['noise', noise],
