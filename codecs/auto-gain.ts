@@ -13,6 +13,12 @@ const DOWN_DB = 0.24
 const FOLLOWING = 0.015
 /** So many frames are heard before anything is believed. */
 const FIRST_FRAMES = 15
+/**
+ * What is softer than the talker by this much, ends of words aside, is others behind it: noise, whatever a detector of voices says (as in
+ * ITU-T P.56). A talker who has moved away from the telephone becomes the measure after a while [dB, dB per such frame].
+ */
+const FAR_DB = 15
+const MOVING_DB = 0.01
 /** Noise is the softest sound without a voice; the ends of words are none either [share of a frame without voice]. */
 const NOISE_FALLING = 0.2
 const NOISE_RISING = 0.005
@@ -44,8 +50,9 @@ export class AutoGain {
   /** @param levelDbov of the frame, as it came */
   hear(levelDbov: number, voice: Voice): void {
     const power = 10 ** (levelDbov / 10)
-    if (voice === 'voice') this.#learn(power)
-    if (voice === 'none') {
+    const isFar = voice === 'voice' && this.#isFar(levelDbov)
+    if (voice === 'voice' && !isFar) this.#learn(power)
+    if (voice === 'none' || isFar) {
       this.#silentFrames++
       this.#noise += (power - this.#noise) * (power < this.#noise ? NOISE_FALLING : NOISE_RISING)
     } else this.#silentFrames = 0
@@ -53,6 +60,12 @@ export class AutoGain {
     const wanted = isPause ? Math.min(0, this.#wantedDb) : this.#wantedDb
     const most = isPause ? FADE_DB : RETURN_DB
     this.gainDb += Math.max(-most, Math.min(most, wanted - this.gainDb))
+  }
+
+  #isFar(levelDbov: number): boolean {
+    if (this.#voiceFrames < FIRST_FRAMES || levelDbov > dbOf(this.#voice) - FAR_DB) return false
+    this.#voice *= 10 ** (-MOVING_DB / 10)
+    return true
   }
 
   #learn(power: number): void {

@@ -111,6 +111,34 @@ test('automatic gain raises no noise: neither where nobody speaks, nor in the pa
   assert.ok(Math.abs(after + 60) < 2, `in a pause: ${after} dBov`)
 })
 
+test('people behind a talker are no talker to automatic gain: it brings the talker to −22 dBov, and adds nothing to them when the talker is silent', async () => {
+  const caller = await engine.join(A, ROOM)
+  const listener = await engine.join(B, ROOM)
+  update(A, { autoGain: true })
+  const others = Int16Array.from({ length: 24 * 8000 }, (_, i) =>
+    [0, 1, 2, 3, 4].reduce((sum, n) => sum + SPOKEN[(i + n * 47_000) % SPOKEN.length]! / 5, 0),
+  )
+  const gain = 10 ** ((-56 - voiceDbov(others)) / 20)
+  const said = speech(20, -34)
+  const heard = others.map((sample, i) => clamp16(Math.round(sample * gain + (said[i] ?? 0))))
+  engine.say(caller, heard.subarray(0, 20 * 8000))
+  const voice = voiceDbov(heardBy(listener, 5))
+  assert.ok(Math.abs(voice + 22) < 2, `the talker: ${voice} dBov`)
+  engine.say(caller, heard.subarray(20 * 8000))
+  const behind = voiceDbov(heardBy(listener, 2))
+  assert.ok(behind < -54, `the others: ${behind} dBov`)
+})
+
+test('a talker who moves away from the telephone is brought back to the same level', async () => {
+  const caller = await engine.join(A, ROOM)
+  const listener = await engine.join(B, ROOM)
+  update(A, { autoGain: true })
+  engine.say(caller, speech(10, -18))
+  engine.say(caller, speech(30, -36))
+  const voice = voiceDbov(heardBy(listener, 5))
+  assert.ok(Math.abs(voice + 22) < 3, `${voice} dBov`)
+})
+
 test('noise suppression takes 10 dB and more of steady noise, and leaves the voice', async () => {
   const caller = await engine.join(A, ROOM)
   const listener = await engine.join(B, ROOM)
