@@ -18,6 +18,11 @@ export class Sources {
     return this.#window
   }
 
+  /** The highest index of each source. */
+  get highest(): Map<number, number> {
+    return new Map([...this.#windows].map(([ssrc, { highest }]) => [ssrc, highest]))
+  }
+
   take(ssrc: number, index: number): void {
     let window = this.of(ssrc)
     if (window === undefined) {

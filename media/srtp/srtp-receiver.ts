@@ -14,9 +14,11 @@ const E_FLAG = 0x80000000
 export class SrtpReceiver {
   readonly #rtp: Opener
   readonly #rtcp: Opener
+  readonly #before: ReadonlyMap<number, number>
 
-  /** @param key base64 of the master key and the master salt */
-  constructor(suite: CryptoSuite, key: string) {
+  /** @param key base64 of the master key and the master salt @param before `highest` under the key that this one replaces */
+  constructor(suite: CryptoSuite, key: string, before: ReadonlyMap<number, number> = new Map()) {
+    this.#before = before
     this.#rtp = new Opener(packetCipher(suite, key, 'rtp'))
     this.#rtcp = new Opener(packetCipher(suite, key, 'rtcp'))
   }
@@ -30,7 +32,18 @@ export class SrtpReceiver {
     const highest = this.#rtp.highestOf(ssrc)
     if (highest !== null) return this.#rtp.open(bytes, clear, ssrc, nearest(highest, sequence))
     // If a far end sent before we could listen, its sequence number may have rolled over already.
-    return this.#rtp.open(bytes, clear, ssrc, sequence) ?? this.#rtp.open(bytes, clear, ssrc, sequence + SEQUENCES)
+    const first =
+      this.#rtp.open(bytes, clear, ssrc, sequence) ?? this.#rtp.open(bytes, clear, ssrc, sequence + SEQUENCES)
+    const before = this.#before.get(ssrc)
+    if (first !== null || before === undefined) return first
+    // Some begin anew with a new key, others count on (RFC 3711 §3.2.1: the roll-over counter belongs to the stream).
+    return this.#rtp.open(bytes, clear, ssrc, nearest(before, sequence))
+  }
+
+  /** The highest index of each source, as far as it is known, for the receiver of the next key. */
+  get highest(): ReadonlyMap<number, number> {
+    const own = this.#rtp.highest
+    return own.size > 0 ? own : this.#before
   }
 
   /** The RTCP packet in a datagram, valid until the next; null: refused. Never throws. */
@@ -60,6 +73,10 @@ class Opener {
 
   highestOf(ssrc: number): number | null {
     return this.#sources.of(ssrc)?.highest ?? null
+  }
+
+  get highest(): Map<number, number> {
+    return this.#sources.highest
   }
 
   open(bytes: Uint8Array, clear: number, ssrc: number, index: number): Uint8Array | null {

@@ -27,7 +27,7 @@ export class SrtpWire implements PacketOut {
     if (keys.suite !== suite || keys.sendKey !== sendKey) this.#sender = new SrtpSender(keys.suite, keys.sendKey)
     if (keys.suite === suite && keys.receiveKey === receiveKey) return
     this.#receiverBefore = this.#receiver
-    this.#receiver = new SrtpReceiver(keys.suite, keys.receiveKey)
+    this.#receiver = new SrtpReceiver(keys.suite, keys.receiveKey, this.#receiver.highest)
   }
 
   sendRtp(packet: Uint8Array, length: number, host: string, port: number): void {

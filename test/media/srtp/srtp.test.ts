@@ -203,6 +203,25 @@ test('after a new key the old one is heard until the far end has changed', () =>
   assert.ok(a.openRtp(say(b, 1)) !== null, 'the other direction goes on')
 })
 
+test('a far end that takes a new key after an hour is heard, whether it counts its roll-overs on or anew', () => {
+  for (const countsOn of [true, false]) {
+    const { b, ba, name } = call()
+    const sealed = (sender: SrtpSender, sequence: number): Uint8Array => {
+      const length = sender.rtp(packet(sequence), 12 + PAYLOAD)
+      return sender.rtpPacket.slice(0, length)
+    }
+    // Three roll-overs are 65 minutes of packets of 20 ms; of them these are enough to count by.
+    const hour = Array.from({ length: 13 }, (_, n) => (n * 0x4000) & 0xffff)
+    const before = new SrtpSender(name, keyOf(name, 1))
+    for (const sequence of hour) assert.ok(b.openRtp(sealed(before, sequence)) !== null)
+    const fresh = new SrtpSender(name, keyOf(name, 3))
+    if (countsOn) for (const sequence of hour) sealed(fresh, sequence)
+    // Twice, before it was heard with the first of the two.
+    for (const seed of [4, 3]) b.agree({ suite: name, sendKey: ba, receiveKey: keyOf(name, seed) })
+    for (const sequence of [1, 2]) assert.ok(b.openRtp(sealed(fresh, sequence)) !== null, `counts on: ${countsOn}`)
+  }
+})
+
 test('RFC 5761: a report on the RTP port is sealed as RTCP', () => {
   const { a, b, sent } = call()
   const report = new Uint8Array(512)
