@@ -27,6 +27,7 @@ export function notRunning({ ended_at, answered_at }: CallRow): Problem | null {
 /** Media captures a call in the call's own room, which there is no more once its party is in a conference room. */
 export function refusedByMedia(what: 'recorded' | 'transcribed', { failure, message }: Failure): Problem {
   if (failure === 'unavailable') return mediaUnavailable(message)
+  if (failure === 'ended') return conflict('not_possible', `The call was ${what} before, which happens once.`)
   const why = failure === 'not_found' ? 'it is in a conference room, whose session can be' : message
   return conflict('not_possible', `The call cannot be ${what}: ${why}.`)
 }

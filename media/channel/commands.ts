@@ -149,7 +149,10 @@ export class CommandTable {
     }
     if (command.home === 'main') return this.#main[name as CommandOf<'main'>](body as never)
     if (command.home === 'starts') return this.#start(name, body as { target: Target })
-    return this.#forward(name, body, this.#threadFor(name, command.home, body))
+    const thread = this.#threadFor(name, command.home, body)
+    return thread === undefined && command.home === 'started'
+      ? this.#askAll(name, body)
+      : this.#forward(name, body, thread)
   }
 
   /** Validates a body against the command's schema, which is compiled at its first use. */
@@ -255,7 +258,7 @@ export class CommandTable {
     // A copilot hears on when its caller agrees again.
     const mayGoOn = thread !== undefined && request.live === true
     if (this.#over.has(key) && !mayGoOn) {
-      return { failure: 'conflict', message: `${name}: it has ended` } satisfies Failure
+      return { failure: 'ended', message: `${name}: it has ended` } satisfies Failure
     }
     const isNew = !this.#threads.has(key)
     if (isNew && thread !== undefined) this.#threads.set(key, thread)
@@ -264,7 +267,10 @@ export class CommandTable {
     return reply
   }
 
-  /** What a room has begun by itself may be known where that room was, as a recording until its file is written. */
+  /**
+   * What a room has begun by itself may be known where that room was: a recording until its file is written, and what a party took along
+   * into a conference.
+   */
   async #askAll(name: string, request: unknown): Promise<object> {
     const replies = this.#options.threads.all.map(thread => this.#forward(name, request, thread))
     const isKnown = (reply: object): boolean => !isFailure(reply) || reply.failure !== 'not_found'

@@ -508,14 +508,17 @@ export type CommandOf<H extends CommandHome> = {
 
 /**
  * An expected failure of a command. `unavailable`: it was not sent, or not accepted, and nothing has happened. `unanswered`: it was
- * sent, and nobody knows whether it was carried out; the next snapshot tells.
+ * sent, and nobody knows whether it was carried out; the next snapshot tells. `ended`: what it would start has ended before.
  */
 export interface Failure {
-  failure: 'not_found' | 'conflict' | 'invalid' | 'capacity' | 'unavailable' | 'unanswered'
+  failure: 'not_found' | 'conflict' | 'ended' | 'invalid' | 'capacity' | 'unavailable' | 'unanswered'
   message: string
 }
 
 export const isFailure = (value: object): value is Failure => 'failure' in value
+
+/** What a start meets that is repeated: it runs already, or has ended. */
+export const isStarted = ({ failure }: Failure): boolean => failure === 'conflict' || failure === 'ended'
 
 /** Whether the outcome of a command is open: it may have been carried out, or may succeed if repeated. */
 export const isUndecided = (value: object): value is Failure & { failure: 'unavailable' | 'unanswered' } =>

@@ -214,7 +214,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'recording.start': (model, { recordingId, target }) => {
     if (!model.isHere(target)) return notFound(recordingId)
     if (model.recordings.has(recordingId)) return conflict('is being recorded already')
-    if (model.recorded.has(recordingId)) return conflict('it has ended')
+    if (model.recorded.has(recordingId)) return { failure: 'ended', message: 'it has ended' }
     model.recordings.add(recordingId)
     return {}
   },

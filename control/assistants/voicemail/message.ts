@@ -1,4 +1,4 @@
-import { isFailure, type PlaySource } from '../../../media/protocol.ts'
+import { isFailure, isStarted, type PlaySource } from '../../../media/protocol.ts'
 import { encryptsRecordings } from '../../calls/capture/call-capture.ts'
 import { addressOf } from '../../calls/capture/demanded-consent.ts'
 import { mayRecord } from '../../consents/required.ts'
@@ -93,7 +93,7 @@ export async function takeMessage(
       ...{ recordingId: voicemailId, target: { legId }, encrypted, messageMs },
     })
     // A conflict: the recording has run since before a restart.
-    if (isFailure(started) && started.failure !== 'conflict') {
+    if (isFailure(started) && !isStarted(started)) {
       // No report of its end will come.
       const at = stage.now().toISOString()
       await stage.commit({ also: async trx => void (await endVoicemail(trx, voicemailId, null, at)) })

@@ -1,4 +1,4 @@
-import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import { type Failure, isFailure, isStarted, isUndecided } from '../../../media/protocol.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -150,4 +150,4 @@ export class CallAudio {
 }
 
 /** `conflict`: it runs already. Without an answer, the next snapshot shows whether it runs. */
-const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
+const isRunningOrUnknown = (reply: Failure): boolean => isStarted(reply) || isUndecided(reply)

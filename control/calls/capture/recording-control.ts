@@ -33,7 +33,7 @@ export function recordingControlRoutes(deps: CaptureControlDeps): Route[] {
       id: 'startRecording',
       summary: 'Record a running call',
       description:
-        'From now on, with everybody in it and everybody who joins. A call has one recording: 409 if it has one already.',
+        'From now on, with everybody in it and everybody who joins. A call has one recording: 409 if it has one, or had one that was deleted.',
       status: 201,
       handler: (context, { params }) => start(deps, context, params.id),
     }),

@@ -30,7 +30,7 @@ export function transcriptControlRoutes(deps: CaptureControlDeps): Route[] {
       id: 'startTranscript',
       summary: 'Transcribe a running call',
       description:
-        'From now on: everybody in it, everybody who joins, and the product. A call has one transcript. 409 if it has one already, or if no engine here understands the language.',
+        'From now on: everybody in it, everybody who joins, and the product. A call has one transcript. 409 if it has one, had one that was deleted, or if no engine here understands the language.',
       body: startBody,
       status: 201,
       handler: (context, { params, body }) => start(deps, context, params.id, body),

@@ -1,4 +1,4 @@
-import { isFailure, isUndecided, type MediaEvent } from '../../../media/protocol.ts'
+import { isFailure, isStarted, isUndecided, type MediaEvent } from '../../../media/protocol.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
@@ -111,7 +111,7 @@ export async function beginTranscript(
 ): Promise<void> {
   // The call's own room, or a session's: everybody who is ever in it.
   const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
-  if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
+  if (!isFailure(reply) || isStarted(reply) || isUndecided(reply)) return
   // It may have run and ended: events that came before the reply count.
   await media.settled()
   await store.transaction(async trx => {

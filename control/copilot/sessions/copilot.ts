@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { isFailure, isUndecided, type MediaEvent, type MediaSnapshot } from '../../../media/protocol.ts'
+import { isFailure, isStarted, isUndecided, type MediaEvent, type MediaSnapshot } from '../../../media/protocol.ts'
 import type { CallPrograms } from '../../calls/conductor/driver.ts'
 import { isPaused } from '../../calls/pci.ts'
 import { follow } from '../../calls/steps/follow.ts'
@@ -143,7 +143,7 @@ export class Copilot implements CallPrograms {
     const { language } = settingsOfSession(row)
     const target = { roomId: row.call_id }
     const reply = await this.#media.request('transcript.start', { transcriptId: row.id, target, language, live: true })
-    if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
+    if (!isFailure(reply) || isStarted(reply) || isUndecided(reply)) return
     const change = { hearing: 'none' as const, hearing_reason: reply.message }
     await this.#guarded(row.id, () =>
       forTenant(this.#parts.store.db, tenantOf(row)).change('copilot_sessions', row.id, change),

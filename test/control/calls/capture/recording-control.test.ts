@@ -77,6 +77,18 @@ test('a call that went into a conference room unrecorded cannot be recorded or t
   await world.close()
 })
 
+test('a recording that was stopped and deleted does not begin again, and nobody is told that it has: 409', async () => {
+  const world = await makeLiveWorld()
+  const { ask } = world
+  const id = await recordedCall(world)
+  assert.is((await ask(`POST /v1/calls/${id}/recording/stop`)).status, 200)
+  assert.is((await ask(`DELETE /v1/calls/${id}/recording`)).status, 200)
+  const { status, body } = await ask(`POST /v1/calls/${id}/recording/start`)
+  assert.equal([status, body.error?.details?.reason], [409, 'not_possible'])
+  assert.is((await ask(`GET /v1/calls/${id}/recording`)).status, 404)
+  await world.close()
+})
+
 for (const noun of ['recording', 'transcript'] as const) {
   test(`a ${noun} that was to start while media could not be reached is not there: 503, and the next request starts it`, async () => {
     const world = await makeLiveWorld()
