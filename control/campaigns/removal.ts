@@ -40,15 +40,6 @@ export async function removeContact(
   return null
 }
 
-/** Deletes the contacts and attempts of a campaign that is being deleted. */
-export async function removeContacts(trx: Trx, tenant: Tenant, campaignId: string): Promise<void> {
-  const scoped = forTenant(trx, tenant)
-  const contacts = scoped.select('campaign_contacts').select('id').where('campaign_id', '=', campaignId)
-  await scoped.delete('events').where('object_id', 'in', contacts).execute()
-  await scoped.delete('campaign_attempts').where('campaign_id', '=', campaignId).execute()
-  await scoped.delete('campaign_contacts').where('campaign_id', '=', campaignId).execute()
-}
-
 /** Deletes numbers of deleted contacts that no cap counts any more. @returns in how many attempts */
 export async function forgetNumbers(trx: Trx, at: string): Promise<number> {
   const due = trx.selectFrom('campaign_attempts').select('id').where('forget_at', '<=', at).limit(BATCH)

@@ -5,11 +5,11 @@ import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
+import { enqueue } from '../kernel/jobs/queue.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant, ownedBy } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, tenantOf } from '../kernel/tenancy.ts'
 import { endClaims } from './preview/claims.ts'
-import { removeContacts } from './removal.ts'
 import {
   type Campaign,
   campaignListQuery,
@@ -86,11 +86,13 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
   }
   const routes = plainRoutes(plain, writing, {
     description:
-      'Also deletes its contacts, their events, and its attempts. 409 while it or one of its calls is running.',
+      'Its contacts, their events, and its attempts are deleted in the minutes after the answer. 409 while it or one of its calls is running.',
     before: async (trx, context, row) => {
       const isBusy = ['running', 'stopping'].includes(row.status) || (await onCall(trx, context, row.id)) > 0
       if (isBusy) return conflict('campaign_running', 'The campaign, or one of its calls, is running.')
-      await removeContacts(trx, context, row.id)
+      const of = { tenant: tenantOf(row), column: 'campaign_id', id: row.id }
+      for (const table of ['campaign_contacts', 'campaign_attempts'])
+        await enqueue(trx, 'rows.forget', { ...of, table }, { now: deps.now(), organisationId: row.organisation_id })
       return null
     },
   })

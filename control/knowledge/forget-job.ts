@@ -1,5 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { JobHandler } from '../kernel/jobs/runner.ts'
+import { inPieces } from '../kernel/jobs/forget.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { PassageSearch } from './search.ts'
@@ -19,14 +18,5 @@ interface ForgetJob {
 /** Passages per transaction, small because calls wait for it. */
 const BATCH = 10
 
-export const forgetHandler = (store: Store, search: PassageSearch): JobHandler<ForgetJob> => ({
-  async run({ tenant, document_id }, { signal, finish }) {
-    for (let removed = BATCH; removed === BATCH && !signal.aborted; await nextTurn()) {
-      removed = await store.transaction(async trx => {
-        const count = await search.remove(trx, tenant, document_id, BATCH)
-        if (count < BATCH) await finish(trx)
-        return count
-      })
-    }
-  },
-})
+export const forgetHandler = (store: Store, search: PassageSearch) =>
+  inPieces<ForgetJob>(store, BATCH, (trx, { tenant, document_id }) => search.remove(trx, tenant, document_id, BATCH))

@@ -80,8 +80,9 @@ async function settle(
 }
 
 /** Deletes a text and the events about it. */
-export async function removeMessage(trx: Trx, tenant: Tenant, id: string): Promise<void> {
+export async function removeMessage(trx: Trx, tenant: Tenant, id: string): Promise<null> {
   const scoped = forTenant(trx, tenant)
   await scoped.delete('messages').where('id', '=', id).execute()
   await scoped.delete('events').where('object_id', '=', id).execute()
+  return null
 }

@@ -5,7 +5,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { forTenant } from '../kernel/tenancy.ts'
-import { insertText } from './delivery.ts'
+import { insertText, removeMessage } from './delivery.ts'
 import { type MessageDeps, phonesOf, senderUri } from './from-phone.ts'
 import { MAX_TEXT_BYTES, type Message, messageBody, messageSchema, toMessage } from './schema.ts'
 
@@ -31,7 +31,10 @@ export function messageRoutes(deps: MessageDeps): Route[] {
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    deleteRoute(plain, { description: 'The text is deleted; events that mention it are deleted by `retention`.' }),
+    deleteRoute(plain, {
+      description: 'Also deletes the events that quote it.',
+      before: (trx, context, { id }) => removeMessage(trx, context, id),
+    }),
   ]
 }
 

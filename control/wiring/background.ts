@@ -23,6 +23,7 @@ import { sweepBudgets } from '../http/wire/shared-rates.ts'
 import { sweepImports } from '../imports/pieces.ts'
 import { importHandler } from '../imports/run-job.ts'
 import { publicUrlOf, sipHostOf } from '../kernel/addresses.ts'
+import { forgetRows } from '../kernel/jobs/forget.ts'
 import { JobRunner } from '../kernel/jobs/runner.ts'
 import { mailHandler } from '../kernel/mail/job.ts'
 import { Beats } from '../kernel/nodes/heartbeat.ts'
@@ -159,6 +160,7 @@ export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
       'call.review': reviewHandler({ store, now, models, meter }),
       'call.judge': judgeHandler({ store, now, models, meter }),
       'report.run': reportRunHandler({ store, now, sendMail }),
+      'rows.forget': forgetRows(store),
       'kb.forget': forgetHandler(store, passageSearch(store.engine)),
       'import.run': importHandler({ store, now, targets: IMPORT_TARGETS }),
       // Without a mail server, mails wait for one.

@@ -77,6 +77,8 @@ test('a text to a colleague is taken with 202 and delivered by the first phone t
   await office.told(message.id, 200)
   assert.equal([(await office.list())[0].status, (await office.list())[0].sip_code], ['delivered', 200])
   assert.equal(await office.events(), ['message.delivered', 'message.received'])
+  await office.app.live(`DELETE /v1/messages/${message.id}`)
+  assert.equal(await office.events(), [], 'a deleted text is not kept in its events')
 })
 
 test('a text to the organisation, or to what leads to no person, is answered 200 and its webhooks hear of it', async () => {

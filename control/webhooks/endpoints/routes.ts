@@ -6,9 +6,10 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/pl
 import { operations, type Route } from '../../http/route.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../kernel/ids.ts'
+import { enqueue } from '../../kernel/jobs/queue.ts'
 import { sentColumns } from '../../kernel/show-row.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { VERSIONS } from '../../kernel/versions/current.ts'
 import { toWebhookEndpoint, webhookEndpointSchema, webhookEndpointWithSecretSchema } from '../endpoint-schema.ts'
@@ -67,9 +68,10 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
     deleteRoute(plain, {
-      description: 'Also deletes its deliveries; nothing more is sent to it.',
-      before: async (trx, context, { id }) => {
-        await forTenant(trx, context).delete('webhook_deliveries').where('endpoint_id', '=', id).execute()
+      description: 'Nothing more is sent to it. Its deliveries are deleted in the minutes after the answer.',
+      before: async (trx, _context, row) => {
+        const of = { tenant: tenantOf(row), table: 'webhook_deliveries', column: 'endpoint_id', id: row.id }
+        await enqueue(trx, 'rows.forget', of, { now: deps.now(), organisationId: row.organisation_id })
         return null
       },
     }),

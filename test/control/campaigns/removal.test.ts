@@ -1,4 +1,6 @@
 import * as assert from 'uvu/assert'
+import { forgetRows } from '../../../control/kernel/jobs/forget.ts'
+import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { RetentionDuty } from '../../../control/retention/duty.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
@@ -18,6 +20,14 @@ async function places({ world: { store } }: CampaignWorld, text: string): Promis
     if (JSON.stringify(own).includes(text)) found.push(table)
   }
   return found
+}
+
+/** Runs the jobs that delete what belonged to a deleted campaign. */
+async function forget({ world: { store, clock } }: CampaignWorld): Promise<JobRunner> {
+  const handlers = { 'rows.forget': forgetRows(store) }
+  const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers })
+  await jobs.runDue()
+  return jobs
 }
 
 /** A campaign that has called Ann, and Bob, and is completed. */
@@ -73,9 +83,34 @@ test('contacts of a campaign are kept for so many days since it was over as the 
   await close()
 })
 
+test('a campaign of many contacts is deleted at once; they, their events and attempts leave in pieces, since calls wait for each', async () => {
+  const campaigns = await completed()
+  const { world, id, ask } = campaigns
+  const { store } = world
+  const contacts = Array.from({ length: 240 }, (_, n) => ({ phone: `+1415556${1000 + n}` }))
+  await ask('POST /v1/campaigns', { name: 'Other', assistant_id: (await ask(`GET /v1/campaigns/${id}`)).assistant_id })
+  const other = (await ask('GET /v1/campaigns')).data[0].id
+  await ask(`POST /v1/campaigns/${other}/contacts`, { contacts })
+  await store.db.updateTable('campaign_attempts').set({ campaign_id: other }).where('campaign_id', '=', id).execute()
+  const left = async () => {
+    const counts = ['campaign_contacts', 'campaign_attempts'] as const
+    const rows = counts.map(table => store.db.selectFrom(table).select('id').where('campaign_id', '=', other).execute())
+    return (await Promise.all(rows)).map(({ length }) => length)
+  }
+  assert.equal(await left(), [240, 2])
+  await ask(`DELETE /v1/campaigns/${other}`)
+  assert.equal(await left(), [240, 2], 'no call waits for that')
+  const jobs = await forget(campaigns)
+  assert.equal(await left(), [0, 0])
+  assert.is(jobs.counters.done, 2)
+  assert.equal(await places(campaigns, BOB), ['campaign_contacts', 'events'], 'of another campaign')
+  await campaigns.close()
+})
+
 test('a campaign that is deleted takes along what its events tell of its contacts', async () => {
   const campaigns = await completed()
   await campaigns.ask(`DELETE /v1/campaigns/${campaigns.id}`)
+  await forget(campaigns)
   for (const phone of [ANN, BOB]) assert.equal(await places(campaigns, phone), [])
   await campaigns.close()
 })

@@ -3,9 +3,11 @@ import { Webhook } from 'standardwebhooks'
 import * as assert from 'uvu/assert'
 import '../../../../control/wiring/event-catalog.ts'
 import { eventTypes } from '../../../../control/kernel/events/catalog.ts'
+import { forgetRows } from '../../../../control/kernel/jobs/forget.ts'
+import { JobRunner } from '../../../../control/kernel/jobs/runner.ts'
 import type { Received } from '../../../fakes/webhook-receiver.ts'
 import { suite } from '../../../harness.ts'
-import { START } from '../../app-harness.ts'
+import { START, silent } from '../../app-harness.ts'
 import { DAY, HOUR, makeWebhookWorld, SECOND, type WebhookWorld } from '../webhook-world.ts'
 
 const test = suite('control/webhooks/endpoints/webhook-endpoints')
@@ -187,14 +189,37 @@ test('PATCH merges metadata, replaces event_types, and enables again with a clea
   assert.is((await world.ask(path, { metadata: many })).body.error.param, 'metadata')
 })
 
+/** Runs the jobs that delete what belonged to a deleted endpoint. */
+function forgetDue(): Promise<void> {
+  const { store, clock } = world
+  return new JobRunner({ store, now: clock.now, log: silent, handlers: { 'rows.forget': forgetRows(store) } }).runDue()
+}
+
 test('after DELETE nothing is sent, and its deliveries are gone', async () => {
   const { id } = await world.endpoint()
   await world.emit()
   const gone = await world.ask(`DELETE /v1/webhook_endpoints/${id}`)
   assert.equal(gone.body, { object: 'webhook_endpoint', id, deleted: true, livemode: true })
-  assert.is(await world.dispatcher.deliverDue(), 0)
+  await world.dispatcher.deliverDue()
+  assert.equal(world.receiver.received, [])
+  await forgetDue()
   assert.equal((await world.ask('GET /v1/webhook_deliveries')).body.data, [])
   assert.is((await world.ask(`DELETE /v1/webhook_endpoints/${id}`)).status, 404)
+})
+
+test('of an endpoint with many deliveries, these leave in pieces, since calls wait for each, and none of another one', async () => {
+  const { store } = world
+  const { id } = await world.endpoint()
+  for (let n = 0; n < 150; n++) await world.emit()
+  const kept = (await world.endpoint()).id
+  await world.emit()
+  const of = async (endpoint: string) =>
+    (await store.db.selectFrom('webhook_deliveries').select('id').where('endpoint_id', '=', endpoint).execute()).length
+  assert.equal([await of(id), await of(kept)], [151, 1])
+  assert.is((await world.ask(`DELETE /v1/webhook_endpoints/${id}`)).status, 200)
+  assert.is(await of(id), 151, 'no call waits for that')
+  await forgetDue()
+  assert.equal([await of(id), await of(kept)], [0, 1])
 })
 
 test('a ping goes to one endpoint, whatever it subscribes to', async () => {

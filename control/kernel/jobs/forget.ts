@@ -1,0 +1,44 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Store, Trx } from '../store/store.ts'
+import { forTenant, type Tenant } from '../tenancy.ts'
+import type { JobPayloads } from './kinds.ts'
+import type { JobHandler } from './runner.ts'
+
+declare module './kinds.ts' {
+  interface JobPayloads {
+    /** What belonged to a deleted object: rows of a table that has an index by this column, and the events about them. */
+    'rows.forget': { tenant: Tenant; table: string; column: string; id: string }
+  }
+}
+
+/** A job that deletes `limit` rows per transaction, since calls wait for it, until there are fewer. */
+export const inPieces = <P>(store: Store, limit: number, remove: (trx: Trx, of: P) => Promise<number>) =>
+  ({
+    async run(of, { signal, finish }) {
+      for (let removed = limit; removed === limit && !signal.aborted; await nextTurn()) {
+        removed = await store.transaction(async trx => {
+          const count = await remove(trx, of)
+          if (count < limit) await finish(trx)
+          return count
+        })
+      }
+    },
+  }) satisfies JobHandler<P>
+
+export const forgetRows = (store: Store, limit = 100) =>
+  inPieces<JobPayloads['rows.forget']>(store, limit, async (trx, { tenant, table, column, id }) => {
+    const scoped = forTenant(trx, tenant)
+    // Kysely cannot type names that are read from a row.
+    const rows = scoped.select(table as 'campaign_contacts').where(column as 'campaign_id', '=', id)
+    const ids = (await rows.select('id').limit(limit).execute()).map(row => row.id)
+    for (const [from, by] of [
+      ['events', 'object_id'],
+      [table as 'campaign_contacts', 'id'],
+    ] as const)
+      if (ids.length > 0)
+        await scoped
+          .delete(from)
+          .where(by as 'id', 'in', ids)
+          .execute()
+    return ids.length
+  })
