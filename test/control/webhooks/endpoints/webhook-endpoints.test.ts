@@ -190,7 +190,7 @@ test('PATCH merges metadata, replaces event_types, and enables again with a clea
 })
 
 /** Runs the jobs that delete what belonged to a deleted endpoint. */
-function forgetDue(): Promise<void> {
+function forgetDue(): Promise<number> {
   const { store, clock } = world
   return new JobRunner({ store, now: clock.now, log: silent, handlers: { 'rows.forget': forgetRows(store) } }).runDue()
 }
