@@ -11,7 +11,14 @@ import { curtain, newRoom, seat } from '../scene.ts'
 import { leaksIn, leaksInFiles, rowsOf } from './leaks.ts'
 
 /** What is pressed while the pause is on, by what happens to the call then. */
-const KEYS = { killed: '49298365', held: '4320798', transferred: '8642097538', tones: '7359', callee: '90827366' }
+const KEYS = {
+  killed: '49298365',
+  held: '4320798',
+  transferred: '8642097538',
+  tones: '7359',
+  callee: '90827366',
+  taken: '52086491',
+}
 const SECRETS = Object.values(KEYS)
 
 const test = suite('e2e/payments/pause-changes')
@@ -100,6 +107,52 @@ test(
     ]
     for (const [name, text] of texts) assert.equal(leaksIn(text, SECRETS), [], name)
     assert.equal(leaksInFiles(product, SECRETS), [])
+    await receiver.close()
+  },
+  { timeoutMs: 60_000 },
+)
+
+test(
+  "no key of a pause is recoverable where an INVITE with Replaces takes the payer's place in it: the leg stays, and so does its pause",
+  async () => {
+    const [host, number] = ['127.0.7.7', '+49307700']
+    const receiver = await StreamReceiver.listen()
+    const room = await newRoom(product)
+    const ofTrunk = { name: 'Trunk', kind: 'trunk', host, allowed_ips: [host], transfers: 'bridge' }
+    const { id: connectionId } = await product.ok('POST', '/connections', ofTrunk)
+    await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id: room.roomId } })
+    const other = await seat(product, room, 'beside')
+    const trunk = await Phone.open('moves', {}, host)
+    const first = await trunk.call(number, product.sip)
+    const path = await product.until('it is in the room', async () => {
+      const call = (await product.all('/calls')).find(one => one.connection_id === connectionId)
+      return call?.status === 'in_progress' ? `/calls/${call.id}` : null
+    })
+    await product.ok('POST', `${path}/streams`, { url: receiver.url, tracks: 'both' })
+    const stream = await receiver.until(() => receiver.streams[0])
+    await first.press('1', { as: 'rfc4733' })
+    await product.until('the measurement is awake', async () => stream.keys === '1' || null)
+    await product.ok('POST', `${path}/pci`, { action: 'pause', max_seconds: 120 })
+    const payer = await trunk.dial(number, product.sip, { headers: [['Replaces', first.dialog()]] })
+    assert.is((await payer.outcome).status, 200)
+    await first.ended
+    assert.is((await product.api('POST', `${path}/pci`, { action: 'pause' })).status, 409, 'it is on')
+    await payer.press(KEYS.taken, { as: 'rfc4733', gapMs: 60 })
+    await payer.press(KEYS.tones, { as: 'inband', toneMs: 80 })
+    await payer.press(KEYS.held, { as: 'info' })
+    await payer.heard.next(2500)
+    await product.ok('POST', `${path}/pci`, { action: 'resume' })
+    await payer.heard.next(2500)
+    await payer.press('1', { as: 'rfc4733' })
+    await product.until('keys are keys again', async () => stream.keys === '11' || null)
+    assert.is(other.call.keysHeard, '')
+    for (const heard of [other.call.heard.samples(), audioOf(stream, stream.tracks.inbound)]) {
+      assert.not.match(keysIn(heard), /[02-9]/)
+    }
+    const shown = [await product.events(), (await product.api('GET', `${path}/sip?limit=100`)).body]
+    assert.equal(leaksIn(JSON.stringify(shown), SECRETS), [])
+    assert.equal(leaksIn(product.output, SECRETS), [])
+    await Phone.closeAll()
     await receiver.close()
   },
   { timeoutMs: 60_000 },
