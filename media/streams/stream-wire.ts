@@ -42,11 +42,14 @@ export function dialWire(
   return wire
 }
 
-/** In the words of Node and `ws`; of several addresses each has its own. */
+/** What OpenSSL says is between numbers and the lines of its sources. */
+const OPENSSL = /^.*error:\w+:([^:]+):[^:]*:([^:]+):.*\s*$/
+
+/** In the words of Node, `ws` and OpenSSL; of several addresses each has its own. */
 function problemOf(error: unknown): string {
   const all: { message: string }[] = error instanceof AggregateError ? error.errors : [error]
   return all
-    .map(({ message }) => message)
+    .map(({ message }) => message.replace(OPENSSL, '$1: $2'))
     .join('; ')
     .slice(0, MAX_PROBLEM_CHARACTERS)
 }

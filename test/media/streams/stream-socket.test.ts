@@ -470,6 +470,10 @@ test(
       await Promise.all(urls.map(url => endOf(url))),
       details.map(detail => ['connect_failed', detail]),
     )
+    const receiver = await WsReceiver.listen()
+    const [, detail] = await endOf(`wss://127.0.0.1:${receiver.port}/`)
+    assert.match(detail!, /^SSL routines: [a-z ]+$/, 'without TLS')
+    await receiver.close()
   },
   WAITS,
 )
