@@ -22,6 +22,8 @@ const MAX_CONNECTIONS = 16
 /** How long a query waits for a connection, and a connection attempt for its server. */
 const CONNECT_TIMEOUT_MS = 5000
 const STATEMENT_TIMEOUT_MS = 15_000
+/** For migrations, which take minutes where there are years of rows. */
+export const UNHURRIED = { statement_timeout: 0, query_timeout: 0 }
 /** The locks of a transaction whose process hangs are released after this. */
 const IDLE_TRANSACTION_MS = 30_000
 /** An idle connection is closed after this. */

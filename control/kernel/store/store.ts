@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Kysely, Migrator, type PostgresPool, sql, type Transaction } from 'kysely'
+import { type Kysely, type PostgresPool, sql, type Transaction } from 'kysely'
 import { FollowUps } from '../follow-ups.ts'
 import { Turns } from '../turns.ts'
 import { type Fact, following, type Sender, written } from './after-commit.ts'
 import { Checkpoints } from './checkpoints.ts'
-import { faultOf, IS_NEWER } from './faults.ts'
-import { MIGRATIONS } from './migrations/all.ts'
+import { faultOf } from './faults.ts'
+import { migrate } from './migrations/migrate.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
 import { PreparedStatements, type Statements } from './prepared-statements.ts'
 import { connectTo, readerDatabase, sqliteDatabase } from './sqlite.ts'
@@ -84,7 +84,9 @@ export async function openStore(
   try {
     const problem = (await postgres?.serverProblem(db)) ?? null
     if (problem !== null) throw new Error(problem)
-    await migrate(db, mayBeNewer)
+    const unhurried = typeof target === 'string' ? postgres?.connectionsTo(target, postgres.UNHURRIED) : undefined
+    const slow = unhurried === undefined ? db : postgres!.postgresDatabase<Database>(unhurried, node, steadyMs)
+    await migrate({ db, slow, isServer, mayBeNewer }).finally(() => (slow === db ? null : slow.destroy()))
     // For what a statement of many rows is to take back if it fails, SQLite made a file. Not before: indexes of large tables are sorted in files.
     if (engine === 'sqlite') await sql`pragma temp_store = memory`.execute(db)
   } catch (error) {
@@ -144,28 +146,6 @@ const statementsOn = (target: string | Buffer | Statements): Statements =>
   typeof target === 'string' || Buffer.isBuffer(target) ? new PreparedStatements(connectTo(target)) : target
 
 const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
-
-/** All or nothing. Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
-async function migrate(db: Kysely<Database>, mayBeNewer: boolean): Promise<void> {
-  if (await isUpToDate(db, mayBeNewer)) return
-  // A version may bring a migration that was written before others which this database has already.
-  const provider = { getMigrations: async () => MIGRATIONS }
-  const migrator = new Migrator({ db, provider, allowUnorderedMigrations: true })
-  const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) throw error
-}
-
-/** At most starts there is nothing to migrate. Kysely would read every column of every table to find that out. */
-async function isUpToDate(db: Kysely<Database>, mayBeNewer: boolean): Promise<boolean> {
-  const made = await sql<{ name: string }>`select name from kysely_migration`.execute(db).then(
-    ({ rows }) => new Set(rows.map(({ name }) => name)),
-    // There are no tables yet. Any other error will recur in the migration.
-    () => new Set<string>(),
-  )
-  const newer = [...made].find(name => !(name in MIGRATIONS))
-  if (newer !== undefined && !mayBeNewer) throw Object.assign(new Error(`it has ${newer}`), { code: IS_NEWER })
-  return newer !== undefined || Object.keys(MIGRATIONS).every(name => made.has(name))
-}
 
 /** The only place that retries after conflicts. `turns`: the queue of transactions with repeated conflicts. */
 async function retrying<T>(run: () => Promise<T>, turns: Turns, tries = 1): Promise<T> {

@@ -1,10 +1,13 @@
-import { Migrator } from 'kysely'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Migrator, sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { INDEXES_OF_ONE_CALL } from '../../../../control/kernel/store/migrations/400-449/425-of-one-call.ts'
 import { MIGRATIONS } from '../../../../control/kernel/store/migrations/all.ts'
 import { ONLY_NODE, sinceBoot } from '../../../../control/kernel/store/node.ts'
 import { connectionsTo, postgresDatabase } from '../../../../control/kernel/store/postgres.ts'
 import { PreparedStatements } from '../../../../control/kernel/store/prepared-statements.ts'
 import { connectTo, sqliteDatabase } from '../../../../control/kernel/store/sqlite.ts'
+import { openStore } from '../../../../control/kernel/store/store.ts'
 import { suite } from '../../../harness.ts'
 import { makeDatabase, testEngine } from '../../database.ts'
 
@@ -46,5 +49,50 @@ test('a migration takes nothing away that older nodes read, and asks nothing of 
   await remove()
   assert.equal([...wrong], [], 'gone, changed, or without a default')
 })
+
+const BEFORE = {
+  events_call: 'events',
+  call_marks_of_call: 'call_marks',
+  copilot_sessions_own_call_id: 'copilot_sessions',
+}
+
+if (testEngine === 'postgres')
+  test('a node that brings indexes of large tables builds them while other nodes write there, and what a killed node has left of one anew', async () => {
+    const { target, remove } = await makeDatabase()
+    const { db, close } = await openStore(target)
+    const names = INDEXES_OF_ONE_CALL.map(index => index.split(' ')[0]!)
+    for (const name of names) await db.schema.dropIndex(name).execute()
+    for (const [name, table] of Object.entries({ ...BEFORE, call_steps_call: 'call_steps' }))
+      await db.schema.createIndex(name).on(table).column('call_id').execute()
+    await db.schema.createIndex('events_time').on('events').column('timestamp').execute()
+    await sql`delete from kysely_migration where name like '425%'`.execute(db)
+    await sql.raw(`create index ${INDEXES_OF_ONE_CALL[0]}`).execute(db)
+    await sql`update pg_index set indisvalid = false where indexrelid = 'events_of_call'::regclass`.execute(db)
+    let commit: (value?: unknown) => void = () => {}
+    const committed = new Promise(resolve => (commit = resolve))
+    const older = db.transaction().execute(async trx => {
+      await sql`lock table events in row exclusive mode`.execute(trx)
+      await committed
+    })
+    const newer = openStore(target)
+    const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    while ((await waiting.execute(db)).rows.length === 0) await sleep(20)
+    await db.transaction().execute(async trx => {
+      await sql`set local lock_timeout = 500`.execute(trx)
+      await sql`lock table events in row exclusive mode`.execute(trx)
+    })
+    commit()
+    await older
+    await (await newer).close()
+    const valid = sql<{ name: string }>`select indexrelid::regclass::text as name from pg_index where indisvalid`
+    const made = (await valid.execute(db)).rows.map(({ name }) => name)
+    assert.equal(
+      names.filter(name => !made.includes(name)),
+      [],
+    )
+    assert.is(made.includes('events_time'), false)
+    await close()
+    await remove()
+  })
 
 test.run()
