@@ -63,12 +63,16 @@ export function sendInDialog(
   send([], 0, now)
 }
 
-/** The ACK for a 2xx, once sent: it is repeated for every retransmitted 2xx. Null while its destination is looked up. */
+/** The ACK for a 2xx, repeated for every retransmitted 2xx. */
 export interface SuccessAck {
-  sent: { bytes: Uint8Array; to: Peer } | null
+  /** Null while its destination is looked up, or if it leads nowhere. */
+  again: (() => void) | null
 }
 
-/** Sends the ACK for a 2xx: a request of its own outside of any transaction (RFC 3261 §13.2.2.4). */
+/**
+ * Sends the ACK for a 2xx: a request of its own outside of any transaction (RFC 3261 §13.2.2.4). Nobody tells that it did not arrive but a
+ * 2xx that comes again: then it goes to the next address of its destination, if there are several (RFC 3263 §4.3).
+ */
 export function sendSuccessAck(
   core: AgentCore,
   dialog: Dialog,
@@ -76,33 +80,41 @@ export function sendSuccessAck(
   body: Body | null,
   now: number,
 ): SuccessAck {
-  const ack: SuccessAck = { sent: null }
+  const ack: SuccessAck = { again: null }
   const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
-  const target = destinationOfDialog(dialog, nextHop)
+  const bytesFor = (to: Peer): Uint8Array =>
+    formatRequest({
+      method: 'ACK',
+      uri,
+      route,
+      via: core.via(to, core.branch()),
+      from: dialog.local,
+      to: dialog.remote,
+      callId: dialog.callId,
+      cseq: invite.cseq,
+      headers: credentialsOf(invite),
+      body,
+    })
   core.locate(
-    target,
-    ([to = otherwiseTo(dialog)]) => {
-      if (to === undefined) return
-      const bytes = formatRequest({
-        method: 'ACK',
-        uri,
-        route,
-        via: core.via(to, core.branch()),
-        from: dialog.local,
-        to: dialog.remote,
-        callId: dialog.callId,
-        cseq: invite.cseq,
-        headers: credentialsOf(invite),
-        body,
-      })
-      ack.sent = { bytes, to }
-      repeatAck(core, ack)
+    destinationOfDialog(dialog, nextHop),
+    found => {
+      const last = otherwiseTo(dialog)
+      const ways = found.length === 0 && last !== undefined ? [last] : found
+      const bytes: Uint8Array[] = []
+      let sent = 0
+      if (ways.length === 0) return
+      ack.again = () => {
+        const at = sent++ % ways.length
+        const to = ways[at]!
+        // To one address always the same.
+        bytes[at] ??= bytesFor(to)
+        core.send(bytes[at], to)
+      }
+      ack.again()
     },
     now,
   )
   return ack
 }
 
-export function repeatAck(core: AgentCore, { sent }: SuccessAck): void {
-  if (sent !== null) core.send(sent.bytes, sent.to)
-}
+export const repeatAck = ({ again }: SuccessAck): void => again?.()

@@ -232,7 +232,7 @@ function onSuccess(
 ): void {
   const known = legs.get(response.to.tag)
   if (known !== undefined) {
-    if (known.ack !== null) repeatAck(core, known.ack)
+    if (known.ack !== null) repeatAck(known.ack)
     return
   }
   // An ACK and a BYE for each would let one far end send what it likes, to the host of its Contact, through us.

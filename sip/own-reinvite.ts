@@ -156,7 +156,7 @@ class Answers {
 
   #success(response: SipResponse, now: number): void {
     const [core, session, own] = [this.#core, this.#session, this.#own]
-    if (this.#ack !== null) repeatAck(core, this.#ack)
+    if (this.#ack !== null) repeatAck(this.#ack)
     if (this.#isAnswered) return
     this.#isAnswered = true
     session.ownReinvite = null

@@ -83,6 +83,15 @@ test('what is sent inside a call goes to the next address of its Contact, too: t
   }
 })
 
+test('an ACK that does not reach its first address goes to the next one with the 200 that comes again', () => {
+  const { alice } = dial({ to: 'sip:bob@192.0.2.2' }, () => [...PAIR])
+  for (const _ of [1, 2, 3]) respond(alice, 200, at('192.0.2.2'))
+  assert.equal(
+    alice.sentLike('ACK').map(({ to }) => to.host),
+    ['192.0.2.7', '192.0.2.8', '192.0.2.7'],
+  )
+})
+
 test('a name that leads nowhere ends the call as 503', () => {
   const { alice } = dial({}, () => [])
   assert.is(alice.event('rejected').status, 503)
