@@ -75,7 +75,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   #reportAt = Number.NEGATIVE_INFINITY
   readonly #keys = new LegKeys()
   #listens = false
-  #speaks = false
+  override takesAudio = false
   readonly #frames: HeardFrames
   /** The last frame was the codec's own comfort noise. */
   #isResting = false
@@ -152,7 +152,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const listened = this.#listens
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
     if (!listened && this.#listens) this.#audio?.jitter.resume()
-    this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
+    this.takesAudio = media.direction === 'sendrecv' || media.direction === 'sendonly'
     this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)
     if (media.dtls === null || media.dtls.ice === null) this.latch.describe(media.remote)
@@ -538,7 +538,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   }
 
   takesPackets(law: LawName | null): boolean {
-    if (law === null || law !== this.law || !this.#speaks || this.latch.port === 0 || this.#fax !== null) return false
+    if (law === null || law !== this.law || !this.takesAudio || this.latch.port === 0 || this.#fax !== null)
+      return false
     return !this.#keys.isSending && this.#sender.packet.length === RTP_HEADER_BYTES + LEG_SAMPLES
   }
 
@@ -659,7 +660,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
       if (!this.awaited.isHere(frame, this.#keys.isSending, now)) return
       this.awaited = null
     }
-    if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {
+    if (audio !== null && this.takesAudio && this.latch.port !== 0 && this.#fax === null) {
       if (this.#keys.isSending) this.#sendKey(audio, frame)
       else this.#sendPacket(audio, audio.add(frame, encoded, this.hearsUpper))
     } else {

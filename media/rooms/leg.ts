@@ -86,6 +86,8 @@ export abstract class Leg {
   deaf = false
   /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
   onHold = false
+  /** It takes audio: not while its own phone holds us. */
+  takesAudio = true
   /** What it says in this tick was sent while a card-payment pause was on: no sink gets it, nor who only listens in. */
   isOld = false
   /** Nobody hears it in this tick, because it is muted or on hold: it is from the tick on after the one in which it has faded out. */
@@ -313,10 +315,10 @@ export abstract class Leg {
     return this.#left === null ? own : this.#withLeft(this.#left, own)
   }
 
-  /** The sum of this, which is heard while on hold, too, and of its chorus, which waits meanwhile. */
+  /** The sum of this, which is heard while on hold, too, and of its chorus, which waits meanwhile, and while its phone holds. */
   pullChorus(played: Frame | null): Frame | null {
     if (this.chorus === null) return played
-    return this.onHold ? this.chorus.wait(played) : this.chorus.pull(played)
+    return this.onHold || !this.takesAudio ? this.chorus.wait(played) : this.chorus.pull(played)
   }
 
   #withLeft(left: Frame, own: Frame | null): Frame | null {

@@ -206,6 +206,26 @@ test(
 )
 
 test(
+  'while the phone of a party holds, its receiver waits where it was: no mark says that somebody has heard what nobody did',
+  async () => {
+    const { anna, bot } = await joined('holds-a')
+    await until('the sentence for the first is heard', () => sharpest(anna.call.heard.samples()) > CUT)
+    bot.play(440, 4)
+    bot.say({ event: 'mark', mark: { name: 'said' } })
+    await hears(anna.call, 440, true)
+    await anna.call.hold()
+    const from = bot.heard.length
+    await until('twice as long has passed', () => bot.heard.length > from + 400)
+    assert.equal(bot.marks, [])
+    await anna.call.resume()
+    await hears(anna.call, 440, true)
+    await until('the mark comes back', () => bot.marks.length === 1)
+    await leave(anna)
+  },
+  TOGETHER,
+)
+
+test(
   'who is put on hold while a receiver speaks to it hears that end without a click, and go on so where it was',
   async () => {
     const { anna, bot, roomId } = await joined('held-a')
