@@ -18,3 +18,6 @@ export function levelDbov(frame: Frame): number {
 }
 
 export const isQuiet = (frame: Frame): boolean => levelDbov(frame) < QUIET_DBOV
+
+/** Of a mean power; full scale is 1 [dBov]. */
+export const dbOf = (power: number): number => (power <= 0 ? SILENCE_DBOV : 10 * Math.log10(power))

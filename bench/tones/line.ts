@@ -5,6 +5,7 @@ import { AutoGain } from '../../codecs/auto-gain.ts'
 import { type G711, PCMA, PCMU } from '../../codecs/g711.ts'
 import { levelDbov } from '../../codecs/level.ts'
 import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
+import { OwnVoice } from '../../codecs/own-voice.ts'
 import { G722Packets } from '../../codecs/packets/g722-packets.ts'
 import { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { PacketCodec } from '../../codecs/packets/packet-codec.ts'
@@ -112,11 +113,12 @@ function suppress(samples: Int16Array): void {
 
 function level(samples: Int16Array): void {
   const gain = new AutoGain()
+  const own = new OwnVoice()
   for (let at = 0; at + FRAME <= samples.length; at += FRAME) {
     const frame = samples.subarray(at, at + FRAME)
     const before = 10 ** (gain.gainDb / 20)
     const dbov = levelDbov(frame)
-    gain.hear(dbov, dbov > -45 ? 'voice' : 'none')
+    gain.hear(dbov, own.hear(dbov, dbov > -45 ? 'voice' : 'none'), own.levelDbov)
     const after = 10 ** (gain.gainDb / 20)
     for (let i = 0; i < FRAME; i++) {
       frame[i] = clamp16(Math.round(frame[i]! * (before + ((after - before) * i) / FRAME)))

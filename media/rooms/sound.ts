@@ -5,6 +5,7 @@ import { CutOff } from '../../codecs/detectors/cut-off.ts'
 import { levelDbov, SILENCE_DBOV } from '../../codecs/level.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import type { CreateNoiseSuppressor, NoiseSuppressor } from '../../codecs/noise-suppressor.ts'
+import { OwnVoice } from '../../codecs/own-voice.ts'
 import { SpeechState } from '../../codecs/speech-state.ts'
 import type { CreateVoiceDetector, VoiceDetector } from '../../codecs/voice-activity.ts'
 
@@ -53,6 +54,7 @@ export class Sound {
   /** Suppression begins or ends with the next frame, which fades between plain and suppressed audio, without a click. */
   #fade: 'none' | 'in' | 'out' = 'none'
   #autoGain: AutoGain | null = null
+  readonly #own = new OwnVoice()
   readonly #speech = new SpeechState()
   readonly #cutOff = new CutOff()
   /** Of the audio that others hear; full scale is 1. */
@@ -129,10 +131,12 @@ export class Sound {
 
   #listen(detector: VoiceDetector, frame: Frame | null, isUnheard: boolean, isComfort: boolean): void {
     const heard = frame === null ? 'none' : detector.hear(frame, this.#speech.isSpeaking && !isComfort)
-    const voice = isComfort ? 'none' : heard
-    if (frame !== null && !isComfort) this.#cutOff.hear(frame, voice !== 'none')
-    this.#speech.hear(isUnheard ? 'none' : voice)
-    if (frame !== null && !isUnheard) this.#autoGain?.hear(levelDbov(frame), voice)
+    const isSaid = frame !== null && !isUnheard
+    const level = isSaid ? levelDbov(frame) : SILENCE_DBOV
+    const voice = isSaid && !isComfort ? this.#own.hear(level, heard) : 'none'
+    if (frame !== null && !isComfort) this.#cutOff.hear(frame, heard !== 'none')
+    this.#speech.hear(voice)
+    if (isSaid) this.#autoGain?.hear(level, this.#own.isFar ? 'none' : voice, this.#own.levelDbov)
   }
 
   /** Noise suppression first, so that noise is not amplified; then the gain, in a ramp. */

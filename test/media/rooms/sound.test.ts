@@ -111,16 +111,40 @@ test('automatic gain raises no noise: neither where nobody speaks, nor in the pa
   assert.ok(Math.abs(after + 60) < 2, `in a pause: ${after} dBov`)
 })
 
+/** Five people speak at this level behind who says this. */
+function amongOthers(said: Int16Array, seconds: number, levelDb: number): Int16Array {
+  const others = Int16Array.from({ length: seconds * 8000 }, (_, i) =>
+    [0, 1, 2, 3, 4].reduce((sum, n) => sum + SPOKEN[(i + n * 47_000) % SPOKEN.length]! / 5, 0),
+  )
+  const gain = 10 ** ((levelDb - voiceDbov(others)) / 20)
+  return others.map((sample, i) => clamp16(Math.round(sample * gain + (said[i] ?? 0))))
+}
+
+test('who is silent has stopped speaking although people speak behind, and begins again with the next word', async () => {
+  const caller = await engine.join(A, ROOM)
+  update(A, { speechEvents: true })
+  const said = new Int16Array(18 * 8000)
+  said.set(speech(6, -22), 0)
+  said.set(speech(6, -22), 12 * 8000)
+  const changes: { at: number; isSpeaking: boolean }[] = []
+  engine.say(caller, amongOthers(said, 18, -44), 0, tick => {
+    for (const { isSpeaking } of engine.of('leg.speaking').slice(changes.length))
+      changes.push({ at: tick / SECOND, isSpeaking })
+  })
+  const within = changes.filter(({ at }) => at > 6 && at < 12.5)
+  assert.equal(
+    within.map(({ isSpeaking }) => isSpeaking),
+    [false, true],
+    JSON.stringify(changes),
+  )
+  assert.ok(within[0]!.at < 7.5 && within[1]!.at > 12, JSON.stringify(changes))
+})
+
 test('people behind a talker are no talker to automatic gain: it brings the talker to −22 dBov, and adds nothing to them when the talker is silent', async () => {
   const caller = await engine.join(A, ROOM)
   const listener = await engine.join(B, ROOM)
   update(A, { autoGain: true })
-  const others = Int16Array.from({ length: 24 * 8000 }, (_, i) =>
-    [0, 1, 2, 3, 4].reduce((sum, n) => sum + SPOKEN[(i + n * 47_000) % SPOKEN.length]! / 5, 0),
-  )
-  const gain = 10 ** ((-56 - voiceDbov(others)) / 20)
-  const said = speech(20, -34)
-  const heard = others.map((sample, i) => clamp16(Math.round(sample * gain + (said[i] ?? 0))))
+  const heard = amongOthers(speech(20, -34), 24, -56)
   engine.say(caller, heard.subarray(0, 20 * 8000))
   const voice = voiceDbov(heardBy(listener, 5))
   assert.ok(Math.abs(voice + 22) < 2, `the talker: ${voice} dBov`)
