@@ -26,6 +26,7 @@ import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
 import { answerAsk, checkAsk } from './phones/asks.ts'
 import { sendMessage } from './phones/outgoing-message.ts'
 import type { PackageState } from './phones/packages.ts'
+import { type PhoneContact, PhoneWays } from './phones/phone-ways.ts'
 import { Subscriptions } from './phones/subscriptions.ts'
 import { answerRegister, checkRegister } from './register.ts'
 import { answerPrack } from './reliable-provisional.ts'
@@ -51,10 +52,12 @@ const TOO_LARGE: ReadonlySet<ParseErrorCode> = new Set([
 export class UserAgent {
   readonly #core: AgentCore
   readonly #watches: Watches
+  readonly #phoneWays: PhoneWays
 
   constructor(options: UserAgentOptions) {
     this.#core = new AgentCore(options)
     this.#watches = new Watches(this.#core)
+    this.#phoneWays = new PhoneWays(this.#core)
     this.#core.subscriptions = new Subscriptions(this.#core)
   }
 
@@ -135,8 +138,10 @@ export class UserAgent {
    * its dialogs goes there. `to` null: the connection is closed, and unanswered requests are sent again to where each of them goes.
    */
   moved(from: Peer, to: Peer | null, now: number): Action[] {
-    if (from.transport === 'udp' && to !== null) this.#core.phoneMoved(from, to)
-    else this.#core.transactions.moved(from, to, now)
+    if (from.transport === 'udp' && to !== null) {
+      this.#core.phoneMoved(from, to)
+      this.#phoneWays.leave(from)
+    } else this.#core.transactions.moved(from, to, now)
     return this.#core.take()
   }
 
@@ -371,6 +376,12 @@ export class UserAgent {
   /** Sends a text to a phone. */
   message(message: TextMessage, now: number): Action[] {
     sendMessage(this.#core, message, now)
+    return this.#core.take()
+  }
+
+  /** Keeps the way to a phone that has registered over UDP open, for as long as its contacts are registered; see `PhoneWays`. */
+  keepOpen(peer: Peer, contacts: readonly PhoneContact[], hasJustCome: boolean, now: number): Action[] {
+    this.#phoneWays.keep(peer, contacts, hasJustCome, now)
     return this.#core.take()
   }
 

@@ -78,6 +78,7 @@ export class Devices implements DevicePort {
 
   async reconcile({ browserIds }: MediaSnapshot, media: MediaPort): Promise<void> {
     await this.#subscriptions.recover(media)
+    await this.#registrations.recover(media)
     await this.#admission.reconcile(browserIds)
   }
 }

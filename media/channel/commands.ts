@@ -104,6 +104,7 @@ export class CommandTable {
       'stream.read': request => this.#readStreams(request.streamIds),
       'sip.register_check': request => registrar.check(request),
       'sip.register_reply': request => registrar.reply(request),
+      'sip.keep_open': request => registrar.keepOpen(request),
       'sip.ask_check': request => phones.check(request),
       'sip.ask_reply': request => phones.reply(request),
       'sip.notify': request => phones.notify(request),

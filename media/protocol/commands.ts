@@ -9,6 +9,7 @@ import {
   dtmfMode,
   endedReason,
   hearing,
+  host,
   legSound,
   listenSpec,
   packageState,
@@ -35,6 +36,7 @@ import type { CaptureState, LegSnapshot, MediaSnapshot, MediaStats, SipLegTrace,
 const MAX_IDS = 10_000
 /** Far ends that are kept up with. */
 const MAX_CONNECTIONS = 10_000
+export const MAX_KEPT_PHONES = 10_000
 const MAX_NETWORKS = 100_000
 /** The transitions of a flow of 500 nodes. */
 const MAX_OPTIONS = 25_000
@@ -405,6 +407,16 @@ export const COMMANDS = {
       contacts: list(Type.Object({ uri: sipUri, expiresS: integer(0, MAX_TIMER_MS / 1000) }), 100),
       /** With 423: the shortest time that is taken [s]. */
       minExpiresS: nullable(integer(1, 86_400)),
+    }),
+  ),
+  /** Phones that have registered over UDP, beside those of `sip.register_reply`: their ways are kept open through NATs. */
+  'sip.keep_open': ok(
+    'main',
+    Type.Object({
+      phones: list(
+        Type.Object({ uri: sipUri, host, port: integer(1, 65_535), expiresS: integer(0, MAX_TIMER_MS / 1000) }),
+        MAX_KEPT_PHONES,
+      ),
     }),
   ),
   /** Judges a `sip.ask` by H(username:realm:password), hex; media itself answers 403 to a wrong one. */

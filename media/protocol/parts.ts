@@ -12,7 +12,7 @@ const MAX_ROOM_STREAMS = 100
 /** Characters of a text that is spoken. */
 const MAX_SPOKEN = 10_000
 
-const host = Type.String({ pattern: /^[A-Za-z0-9._:-]{1,253}$/ })
+export const host = Type.String({ pattern: /^[A-Za-z0-9._:-]{1,253}$/ })
 const language = line(35)
 
 export const sipUri = Type.Refine(Type.String({ maxLength: 1000 }), value => {

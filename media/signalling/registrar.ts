@@ -17,6 +17,8 @@ interface Open {
   timer: NodeJS.Timeout
   peer: Peer
   path: readonly string[]
+  /** Its Contacts, those included that it takes back. */
+  uris: readonly string[]
   /** Each with its account, so that no account can take over calls of another. */
   bindings: readonly Binding[]
 }
@@ -65,7 +67,8 @@ export class Registrar {
     // A proxy's connection is shared by many phones.
     const ofAccount =
       peer.proxy === undefined ? bindings.map(binding => ({ ...binding, phone: `${username} ${binding.phone}` })) : []
-    this.#open.set(registerId, { timer, peer, path, bindings: ofAccount })
+    const uris = contacts.map(({ uri }) => uri)
+    this.#open.set(registerId, { timer, peer, path, uris, bindings: ofAccount })
     const told = { user, contacts, username, nonce, callId, cSeq }
     const body: Events['sip.register'] = {
       registerId,
@@ -104,7 +107,20 @@ export class Registrar {
     if (open === undefined) return notOpen(registerId)
     const path = sipCode === 200 ? open.path : []
     this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null, path })
-    if (sipCode === 200 && contacts.length > 0) this.#sip.registered(open.peer, open.bindings)
+    if (sipCode !== 200) return {}
+    if (contacts.length > 0) this.#sip.registered(open.peer, open.bindings)
+    const granted = new Map(contacts.map(({ uri, expiresS }) => [uri, expiresS]))
+    const own = open.uris.map(uri => ({ uri, expiresS: granted.get(uri) ?? 0 }))
+    // A connection is kept open by itself, and the phones of a proxy are its own.
+    if (open.peer.transport !== 'udp' || open.peer.proxy !== undefined) return {}
+    this.#sip.do((agent, now) => agent.keepOpen(open.peer, own, true, now))
+    return {}
+  }
+
+  keepOpen({ phones }: Request<'sip.keep_open'>): Reply<'sip.keep_open'> {
+    for (const { host, port, ...contact } of phones) {
+      this.#sip.do((agent, now) => agent.keepOpen({ transport: 'udp', host, port }, [contact], false, now))
+    }
     return {}
   }
 

@@ -1,5 +1,5 @@
 import type { Events } from '../../../media/protocol.ts'
-import { isFailure } from '../../../media/protocol.ts'
+import { isFailure, MAX_KEPT_PHONES } from '../../../media/protocol.ts'
 import type { AccountDeps } from '../../calls/conductor/inbound/trunk-callers.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
@@ -71,9 +71,24 @@ export class Registrations {
     // The phone may have joined a ring that is in progress.
     if (outcome.sipCode === 200) await centre.run(media)
   }
+
+  /** After a restart of either process: media keeps the ways to phones open, and does not know them any more. */
+  async recover(media: MediaPort): Promise<void> {
+    const { store, now } = this.#deps
+    const at = now()
+    const here = { node: nodeOf(store.db), transport: 'udp' as const, path: '[]' }
+    const rows = await store.db
+      .selectFrom('sip_registrations')
+      .select(['contact as uri', 'host', 'port', 'expires_at'])
+      .where(({ eb, and }) => and([and(here), eb('expires_at', '>', at.toISOString())]))
+      .limit(MAX_KEPT_PHONES)
+      .execute()
+    const phones = rows.map(({ expires_at, ...phone }) => ({ ...phone, expiresS: secondsUntil({ expires_at }, at) }))
+    await media.request('sip.keep_open', { phones })
+  }
 }
 
-const secondsUntil = ({ expires_at }: Contact, at: Date): number =>
+const secondsUntil = ({ expires_at }: Pick<Contact, 'expires_at'>, at: Date): number =>
   Math.max(0, Math.round((Date.parse(expires_at) - at.getTime()) / 1000))
 
 const refuse = (sipCode: 401 | 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] })

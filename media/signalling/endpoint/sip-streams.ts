@@ -16,6 +16,8 @@ const PATIENCE_MS = 15_000
 const MAX_UNSENT_BYTES = 1024 * 1024
 /** A connection without traffic is closed after this [ms]. */
 const IDLE_MS = 10 * 60 * 1000
+/** One that phones have registered over gets a keep-alive instead after this, which routers and firewalls on the way hear too [ms]. */
+const KEEP_OPEN_MS = 2 * 60 * 1000
 const CONNECT_TIMEOUT_MS = 5000
 /** A far end that has answered a keep-alive before must answer the next one within this time, or its connection is dead (RFC 5626 §4.4.1) [ms]. */
 const PONG_MS = 10_000
@@ -56,7 +58,8 @@ export interface SipStreamsOptions {
   /** A phone's connection is dead, and was given up: nothing leads to the phone any more. */
   gone?: (from: Peer) => void
   counters: SipStreamCounters
-  /** Override `ANSWER_MS`, `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  /** Override `KEEP_OPEN_MS`, `ANSWER_MS`, `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  keepOpenMs?: number
   answerMs?: number
   pongMs?: number
   patienceMs?: number
@@ -75,6 +78,8 @@ interface Connection {
   hasSpoken: boolean
   /** Runs while a message is owed. */
   patience: NodeJS.Timeout | undefined
+  /** Phones have registered over it. */
+  isKeptOpen: boolean
   /** Whether it has answered a keep-alive of ours. */
   answersPings: boolean
   /** Runs while an answer to a keep-alive or a request is due. */
@@ -138,6 +143,19 @@ export class SipStreams {
 
   isOpen(connectionId: string): boolean {
     return this.#connections.has(connectionId)
+  }
+
+  /** Phones have registered over this connection, which leads to them as long as it is open. */
+  keepOpen({ connectionId = '' }: Peer): void {
+    const connection = this.#connections.get(connectionId)
+    if (connection === undefined) return
+    connection.isKeptOpen = true
+    connection.socket.setTimeout(this.#options.keepOpenMs ?? KEEP_OPEN_MS)
+  }
+
+  #onQuiet(connection: Connection): void {
+    if (!connection.isKeptOpen) connection.socket.destroy()
+    else this.send(PING, this.#peerOf(connection))
   }
 
   /** The other end of the open connection by which something goes there: a Via or Contact names another port. Null: one has to be opened. */
@@ -272,11 +290,11 @@ export class SipStreams {
   #adopt(socket: Socket, id: string, local: string | undefined): Connection {
     const framer = new StreamFramer()
     const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
-    const unspoken = { hasSpoken: false, patience: undefined, answersPings: false, due: undefined }
+    const unspoken = { hasSpoken: false, patience: undefined, isKeptOpen: false, answersPings: false, due: undefined }
     const connection: Connection = { id, farEnd, socket, local, framer, ...unspoken }
     this.#connections.set(id, connection)
     socket.setTimeout(IDLE_MS)
-    socket.on('timeout', () => socket.destroy())
+    socket.on('timeout', () => this.#onQuiet(connection))
     socket.on('data', bytes => this.#read(connection, bytes))
     socket.on('error', () => this.#options.counters.sendErrors++)
     if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)

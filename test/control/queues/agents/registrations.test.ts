@@ -76,6 +76,19 @@ class Desk {
     return reply
   }
 
+  /** The phones that media is told of after a restart. */
+  async recovered(): Promise<Request<'sip.keep_open'>['phones']> {
+    const told: Request<'sip.keep_open'>[] = []
+    const media = {
+      request: async (_name: string, body: Request<'sip.keep_open'>) => {
+        told.push(body)
+        return {}
+      },
+    }
+    await this.#registrations.recover(media as unknown as MediaPort)
+    return told.flatMap(({ phones }) => phones)
+  }
+
   devices() {
     const { store, ours, clock } = this.#app
     return devicesOf(store.db, { organisationId: ours.organisationId, livemode: true }, this.userId, clock.now())
@@ -119,6 +132,21 @@ test('a registered phone can be dialled where its REGISTER came from, until its 
   assert.equal(await desk.devices(), [{ kind: 'sip', uri: A.uri, via }])
   app.clock.advance(601_000)
   assert.equal(await desk.devices(), [])
+  await app.close()
+})
+
+test('after a restart media is told to which phones the way over UDP has to be kept open: those of this node, without a proxy', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  await desk.register([A, B])
+  await desk.register([{ uri: 'sip:c@10.0.0.7:5060', expiresS: 600 }], {
+    source: { transport: 'tcp', host: '198.51.100.7', port: 40_001 },
+  })
+  await desk.register([{ uri: 'sip:d@10.0.0.8:5060', expiresS: 600 }], { path: ['<sip:10.0.0.9;lr>'] })
+  app.clock.advance(150_000)
+  assert.equal(await desk.recovered(), [{ uri: A.uri, host: '198.51.100.7', port: 40_000, expiresS: 450 }])
+  await app.store.db.updateTable('sip_registrations').set({ node: 'another' }).execute()
+  assert.equal(await desk.recovered(), [])
   await app.close()
 })
 

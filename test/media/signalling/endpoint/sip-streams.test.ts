@@ -100,6 +100,28 @@ test('who has brought a message stays, and its keep-alives owe nothing', async (
   streams.close()
 })
 
+test('a connection over which a phone has registered gets keep-alives, and is open longer than others that say nothing', async () => {
+  const { streams, received, open } = await listening({
+    keepOpenMs: 50,
+    receive: (bytes, from) => {
+      received.push(Buffer.from(bytes).toString('latin1'))
+      streams.keepOpen(from)
+    },
+  })
+  const phone = await open()
+  let heard = ''
+  phone.on('data', bytes => (heard += bytes))
+  phone.write(MESSAGE)
+  while (heard.length < 12) await new Promise(later => setTimeout(later, 5))
+  assert.equal([heard.slice(0, 12), phone.closed], ['\r\n'.repeat(6), false])
+  // Its answer is none to a request, and owes nothing.
+  phone.write('\r\n')
+  while (heard.length < 16) await new Promise(later => setTimeout(later, 5))
+  assert.is(received.length, 1)
+  phone.destroy()
+  streams.close()
+})
+
 test('whoever sends a message that is too large is told so, however much more comes, and the connection is closed', async () => {
   const REFUSAL = 'SIP/2.0 513 Message Too Large\r\nContent-Length: 0\r\n\r\n'
   let received = 0
