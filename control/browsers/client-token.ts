@@ -38,7 +38,7 @@ type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'orig
   device?: string
 }
 
-/** Inserts the row of a new token, for one call or one softphone, and deletes old rows. */
+/** Inserts the row of a new token, for one call or one softphone. */
 export async function insertClientToken(
   db: Db,
   tenant: Tenant,
@@ -55,11 +55,15 @@ export async function insertClientToken(
     used_at: null,
     created: at.toISOString(),
   }
-  const tokens = forTenant(db, tenant)
-  const forgotten = new Date(at.getTime() - KEPT_MS).toISOString()
-  await tokens.delete('client_tokens').where('expires_at', '<', forgotten).execute()
-  await tokens.insert('client_tokens', row)
+  await forTenant(db, tenant).insert('client_tokens', row)
   return row
+}
+
+/** Deletes expired tokens, and guests by their name. To be called regularly. */
+export async function sweepTokens(db: Db, now: Date): Promise<void> {
+  const forgotten = new Date(now.getTime() - KEPT_MS).toISOString()
+  await db.deleteFrom('client_tokens').where('expires_at', '<', forgotten).execute()
+  await db.deleteFrom('browser_guests').where('created', '<', forgotten).execute()
 }
 
 /** The signed token of a row (RFC 7519): bound to one call, one origin and one tenant, until `expires_at`. */

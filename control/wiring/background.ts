@@ -2,6 +2,7 @@ import './event-catalog.ts'
 import type { LostNodeParts } from '../assistants/lost-nodes.ts'
 import { endLostPrograms } from '../assistants/lost-programs.ts'
 import { audioPath, sweepAudio } from '../audio/files.ts'
+import { sweepTokens } from '../browsers/client-token.ts'
 import { Devices } from '../browsers/devices.ts'
 import { expireCallbacks, tellMissed } from '../callbacks/store.ts'
 import { summaryHandler } from '../callbacks/summary.ts'
@@ -186,6 +187,7 @@ export function buildDuties(
     duty('missed callbacks', SHORT_DUTY_MS, () => tellMissed(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('insight days', SHORT_DUTY_MS, () => insightDays.run()),
+    duty('client tokens', LONG_DUTY_MS, () => sweepTokens(store.db, now())),
     duty('request budgets', LONG_DUTY_MS, () => sweepBudgets(store.db, now())),
     duty('open streams', LONG_DUTY_MS, () => sweepStreams(store.db, now())),
     duty('import files', LONG_DUTY_MS, () => sweepImports(store.db, now())),

@@ -1,5 +1,10 @@
 import * as assert from 'uvu/assert'
-import { clientTokenKey, useClientToken, verifyClientToken } from '../../../control/browsers/client-token.ts'
+import {
+  clientTokenKey,
+  sweepTokens,
+  useClientToken,
+  verifyClientToken,
+} from '../../../control/browsers/client-token.ts'
 import { isProblem } from '../../../control/http/errors.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'
@@ -77,6 +82,24 @@ test('who has filled in the form of the previous link, and has not connected yet
   }
   assert.is(await come(join_url, replace), 'client_token_invalid')
   assert.is(await come(next), null)
+  await app.close()
+})
+
+test('whose token nobody has used is forgotten a day after it expired, also where no other one is made', async () => {
+  const app = await makeWholeApp()
+  const { clock, store } = app
+  const { join_url } = (await app.live('POST /v1/conference_rooms', { name: 'Team' })).body
+  assert.equal(await enter(app, join_url), [201, null])
+  const left = async () => {
+    const rows = (table: 'client_tokens' | 'browser_guests') => store.db.selectFrom(table).select('id').execute()
+    return [(await rows('client_tokens')).length, (await rows('browser_guests')).length]
+  }
+  clock.advance(24 * HOUR_MS)
+  await sweepTokens(store.db, clock.now())
+  assert.equal(await left(), [1, 1])
+  clock.advance(6 * MINUTE_MS)
+  await sweepTokens(store.db, clock.now())
+  assert.equal(await left(), [0, 0])
   await app.close()
 })
 
