@@ -128,6 +128,8 @@ pageTest(
     assert.match(described, /opus\/48000/)
     assert.match(described, /telephone-event\/8000/)
     const { callId } = await seatOf(product, room, userId)
+    // The browser takes no keys before the handshake of DTLS.
+    await page.waitForFunction('phone.connection.connectionState === "connected"')
     assert.ok(await page.evaluate('phone.key("7")'))
     await product.until('the key is told of', async () => {
       const told = await product.all('/events?type=call.dtmf')
