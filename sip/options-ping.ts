@@ -1,6 +1,6 @@
-import { ACCEPT, type AgentCore } from './agent-core.ts'
-import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
-import { giveUp, newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
+import type { AgentCore } from './agent-core.ts'
+import type { Watch, Watching } from './agent-types.ts'
+import { askOptions, giveUp, newOutsideSender, type OutsideSender, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
 /** Interval between OPTIONS, plus or minus a tenth [ms]. */
@@ -45,19 +45,14 @@ export class OptionsPing implements Watching {
   }
 
   #ping(now: number): void {
-    const { uri, from, contactUser } = this.watch
-    const headers = (to: Peer): HeaderFields => [
-      ['Contact', this.#core.contact(to, contactUser)],
-      ['Accept', ACCEPT],
-    ]
     this.#limit = this.#core.deadlines.set(now + ANSWER_MS, at => {
       this.#giveUp()
       this.#missed(408, at)
     })
-    sendOutside(
+    askOptions(
       this.#core,
       this.#sender,
-      { method: 'OPTIONS', uri, from, to: uri, headers },
+      this.watch,
       {
         response: ({ status }, at) => {
           this.#core.deadlines.cancel(this.#limit)

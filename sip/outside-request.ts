@@ -1,4 +1,4 @@
-import type { AgentCore } from './agent-core.ts'
+import { ACCEPT, type AgentCore } from './agent-core.ts'
 import type { Body, Credentials, Destination, HeaderFields, Peer, Watch } from './agent-types.ts'
 import { credentialsFor } from './auth/credentials.ts'
 import type { AnsweredChallenges } from './auth/digest.ts'
@@ -116,6 +116,21 @@ export function sendOutside(
     sendLocated(core, { target: sender.targets[sender.at]!, make, isWanted, sent }, transactionUser, at)
   }
   send([], 0, now)
+}
+
+/** Asks a far end by OPTIONS whether it is there (RFC 3261 §11). */
+export function askOptions(
+  core: AgentCore,
+  sender: OutsideSender,
+  { uri, from, contactUser }: Pick<Watch, 'uri' | 'from' | 'contactUser'>,
+  user: ClientUser,
+  now: number,
+): void {
+  const headers = (to: Peer): HeaderFields => [
+    ['Contact', core.contact(to, contactUser)],
+    ['Accept', ACCEPT],
+  ]
+  sendOutside(core, sender, { method: 'OPTIONS', uri, from, to: uri, headers }, user, now)
 }
 
 /** Drops the pending request silently; the next request goes to the next target. */

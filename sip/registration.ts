@@ -1,11 +1,11 @@
-import { ACCEPT, type AgentCore, ALLOW } from './agent-core.ts'
+import { type AgentCore, ALLOW } from './agent-core.ts'
 import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
 import { PING } from './message/framer.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { type SipResponse, toText } from './message/message.ts'
 import { paramValue } from './message/params.ts'
 import { parseUri, uriParam, userOf } from './message/uri.ts'
-import { giveUp, newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
+import { askOptions, giveUp, newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
 /** The expiry that we request, and the longest that a registrar may demand (423) [s]. */
@@ -170,12 +170,7 @@ export class Registration implements Watching {
   }
 
   #ask(peer: Peer, now: number): void {
-    const { uri, from, contactUser } = this.watch
     const asker = newOutsideSender(this.#core, [peer], null)
-    const headers = (to: Peer): HeaderFields => [
-      ['Contact', this.#core.contact(to, contactUser)],
-      ['Accept', ACCEPT],
-    ]
     const unanswered = (at: number): void => {
       if (this.#answers === true) this.#wayIsGone(at)
       else this.#answers = false
@@ -185,10 +180,10 @@ export class Registration implements Watching {
       giveUp(this.#core, asker)
       unanswered(at)
     })
-    sendOutside(
+    askOptions(
       this.#core,
       asker,
-      { method: 'OPTIONS', uri, from, to: uri, headers },
+      this.watch,
       {
         response: (response, at) => {
           this.#core.deadlines.cancel(this.#limit)

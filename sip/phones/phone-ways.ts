@@ -1,7 +1,7 @@
-import { ACCEPT, type AgentCore } from '../agent-core.ts'
-import type { HeaderFields, Peer } from '../agent-types.ts'
+import type { AgentCore } from '../agent-core.ts'
+import type { Peer } from '../agent-types.ts'
 import { bracketed } from '../message/uri.ts'
-import { giveUp, newOutsideSender, type OutsideSender, sendOutside } from '../outside-request.ts'
+import { askOptions, giveUp, newOutsideSender, type OutsideSender } from '../outside-request.ts'
 import type { Deadline } from '../transaction/deadlines.ts'
 
 /** Many routers and firewalls forget a way over UDP after 30 s without a packet (RFC 4787 REQ-5 asks for two minutes) [ms]. */
@@ -100,19 +100,9 @@ export class PhoneWays {
   #ask(way: Way, now: number): void {
     const { peer, uri, asker } = way
     const from = `sip:${bracketed(this.#core.options.local(peer).host)}`
-    const headers = (to: Peer): HeaderFields => [
-      ['Contact', this.#core.contact(to, '')],
-      ['Accept', ACCEPT],
-    ]
     const over = (): void => this.#core.deadlines.cancel(way.limit)
     way.limit = this.#core.deadlines.set(now + ANSWER_MS, () => this.#giveUp(way))
-    sendOutside(
-      this.#core,
-      asker,
-      { method: 'OPTIONS', uri, from, to: uri, headers },
-      { response: over, failed: over },
-      now,
-    )
+    askOptions(this.#core, asker, { uri, from, contactUser: '' }, { response: over, failed: over }, now)
   }
 }
 
