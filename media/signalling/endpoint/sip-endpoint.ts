@@ -317,11 +317,11 @@ export class SipEndpoint {
    */
   registered(peer: Peer, bindings: readonly Binding[]): void {
     this.meet(peer.host)
-    this.#streams(peer)?.keepOpen(peer)
     for (const former of this.#flows.registered(peer, bindings)) {
       const later = former.transport === 'udp' ? (this.#flows.after(former) ?? former) : this.#wayTo(former)
       if (later !== former) this.do((agent, now) => agent.moved(former, later, now))
     }
+    this.#streams(peer)?.keepOpen(peer)
   }
 
   /** Whether control is to be asked about a call of this peer. */

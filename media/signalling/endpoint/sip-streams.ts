@@ -78,8 +78,6 @@ interface Connection {
   hasSpoken: boolean
   /** Runs while a message is owed. */
   patience: NodeJS.Timeout | undefined
-  /** Phones have registered over it. */
-  isKeptOpen: boolean
   /** Whether it has answered a keep-alive of ours. */
   answersPings: boolean
   /** Runs while an answer to a keep-alive or a request is due. */
@@ -145,17 +143,16 @@ export class SipStreams {
     return this.#connections.has(connectionId)
   }
 
-  /** Phones have registered over this connection, which leads to them as long as it is open. */
+  /** Somebody has registered over this connection. One of phones leads to them as long as it is open; a proxy opens another one. */
   keepOpen({ connectionId = '' }: Peer): void {
     const connection = this.#connections.get(connectionId)
-    if (connection === undefined) return
-    connection.isKeptOpen = true
+    if (connection === undefined || !this.#isFlow(connection)) return
     connection.socket.setTimeout(this.#options.keepOpenMs ?? KEEP_OPEN_MS)
   }
 
   #onQuiet(connection: Connection): void {
-    if (!connection.isKeptOpen) connection.socket.destroy()
-    else this.send(PING, this.#peerOf(connection))
+    if (this.#isFlow(connection)) this.send(PING, this.#peerOf(connection))
+    else connection.socket.destroy()
   }
 
   /** The other end of the open connection by which something goes there: a Via or Contact names another port. Null: one has to be opened. */
@@ -290,7 +287,7 @@ export class SipStreams {
   #adopt(socket: Socket, id: string, local: string | undefined): Connection {
     const framer = new StreamFramer()
     const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
-    const unspoken = { hasSpoken: false, patience: undefined, isKeptOpen: false, answersPings: false, due: undefined }
+    const unspoken = { hasSpoken: false, patience: undefined, answersPings: false, due: undefined }
     const connection: Connection = { id, farEnd, socket, local, framer, ...unspoken }
     this.#connections.set(id, connection)
     socket.setTimeout(IDLE_MS)

@@ -103,6 +103,7 @@ test('who has brought a message stays, and its keep-alives owe nothing', async (
 test('a connection over which a phone has registered gets keep-alives, and is open longer than others that say nothing', async () => {
   const { streams, received, open } = await listening({
     keepOpenMs: 50,
+    isFlow: () => true,
     receive: (bytes, from) => {
       received.push(Buffer.from(bytes).toString('latin1'))
       streams.keepOpen(from)
