@@ -75,7 +75,7 @@ export class StreamFork implements Sink, WireEvents {
     this.#connection = new StreamConnection(ports)
     this.#receiver =
       receiver?.({
-        isOpen: () => this.#isOpen && this.#stopping === null,
+        maySay: () => this.#isOpen && this.#stopping === null && this.#outbox.maySay,
         say: message => this.#outbox.say(message),
       }) ?? null
   }
@@ -228,6 +228,7 @@ export class StreamFork implements Sink, WireEvents {
   /** The kernel has accepted what was sent. */
   drained(wire: Wire): void {
     if (wire !== this.#connection.wire) return
+    this.#receiver?.answer()
     this.#pump()
     if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
   }

@@ -24,6 +24,8 @@ const ROUND_TRIPS = 2.5
 /** How much of what the receiver reads may be in the socket [ms]. */
 const MAX_UNREAD_MS = 1000
 const MARGIN = 5
+/** What else is said waits no longer in the socket: a receiver that asks without reading would have all of it kept for it [bytes]. */
+const MAX_UNSENT_BYTES = 16_384
 
 /**
  * The queue of a media stream: the frames of its tracks and the keys, in one order, for the open connection. Audio waits here,
@@ -92,6 +94,11 @@ export class StreamOutbox {
     }
     this.#keys.push({ key, order: ++this.#order })
     this.pump()
+  }
+
+  /** Something else may be said now. */
+  get maySay(): boolean {
+    return this.#wire !== null && this.#wire.buffered() < MAX_UNSENT_BYTES
   }
 
   /** Says something else at once, before what waits. */

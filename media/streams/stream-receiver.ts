@@ -16,8 +16,8 @@ const FRAME_SAMPLES = NARROWBAND_HZ / 50
 
 /** How the receiver is answered. */
 export interface AnswerPorts {
-  /** It can be answered now. */
-  isOpen(): boolean
+  /** It can be answered now: there is a connection, and it reads. */
+  maySay(): boolean
   /** Says something at once. */
   say(message: (sequence: number) => Buffer): void
 }
@@ -41,6 +41,7 @@ export class StreamReceiver {
   readonly #messages = new RateLimit(MESSAGES)
   readonly #bytes = new RateLimit(BYTES)
   readonly #answer: AnswerPorts
+  /** It was told that there is no room, and there has been none since. */
   #isOverflowing = false
   #isClosed = false
 
@@ -49,7 +50,7 @@ export class StreamReceiver {
     this.#ports = ports
     this.#answer = answer
     this.#audio = new SaidAudio(stream.format, stream.format === 'l16_16000' ? ports.resampler() : null, MAX_SAID_BYTES)
-    this.voice = new StreamVoice(() => this.#answerMarks())
+    this.voice = new StreamVoice(() => this.answer())
   }
 
   get framesReceived(): number {
@@ -94,22 +95,23 @@ export class StreamReceiver {
   #media(payload: string): boolean {
     const samples = this.#audio.decode(payload)
     if (samples === null) return false
-    const fits = this.voice.write(samples)
-    if (!fits && !this.#isOverflowing && this.#answer.isOpen()) {
+    if (this.voice.write(samples)) this.#isOverflowing = false
+    else if (!this.#isOverflowing && this.#answer.maySay()) {
+      this.#isOverflowing = true
       this.#answer.say(sequence => overflowMessage(this.#streamId, sequence, this.framesRefused))
     }
-    this.#isOverflowing = !fits
     return true
   }
 
-  /** Marks that were reached while nobody was there are answered now. */
+  /** Another connection begins. */
   opened(): void {
     this.#audio.restart()
-    this.#answerMarks()
+    this.answer()
   }
 
-  #answerMarks(): void {
-    if (this.#isClosed || !this.#answer.isOpen()) return
+  /** Answers the marks that were reached, also while nobody was there, or read. */
+  answer(): void {
+    if (this.#isClosed || !this.#answer.maySay()) return
     for (const name of this.voice.takeReached()) {
       this.#answer.say(sequence => markMessage(this.#streamId, sequence, name))
     }

@@ -179,6 +179,17 @@ test('what waits goes on over a broken connection; marks that are reached meanwh
   assert.equal(marks(bench), ['said'])
 })
 
+test('a receiver that asks by marks and reads nothing is not answered without end: its marks wait, at most 1000, until it reads', () => {
+  const bench = bidirectional().open()
+  bench.wire.stalled = true
+  for (let n = 0; n < 2000; n++) bench.say(mark(`${n} ${'long'.repeat(40)}`))
+  const unread = marks(bench).length
+  assert.ok(unread < 200, `${unread} answers wait in the socket`)
+  bench.release()
+  assert.is(marks(bench).length, unread + 1000)
+  assert.is(marks(bench).at(unread)?.split(' ')[0], String(unread))
+})
+
 test('when the stream is stopped nothing more of its receiver is heard, and no mark is answered', () => {
   const bench = bidirectional().open()
   bench.say(media(frameOf(700)))
