@@ -338,6 +338,8 @@ export class Switchboard {
   }
 
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
+    const { callerLegId } = request
+    if (callerLegId !== undefined) this.#admission.isTaken(callerLegId)
     const target = this.#sip.nodes.throughNode(request.target)
     return this.#fullFor(request.legId) ?? this.#out.dial({ ...request, target })
   }
@@ -363,6 +365,7 @@ export class Switchboard {
   }
 
   replace(request: Request<'leg.replace'>): Promise<Reply<'leg.replace'> | Failure> {
+    this.#admission.isTaken(request.byLegId)
     return this.#replacing.replace(request)
   }
 

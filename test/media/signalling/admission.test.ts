@@ -324,4 +324,40 @@ test("a stranger's calls beyond its share get 503 with Retry-After, and nothing 
   await media.close()
 })
 
+test('a call that has taken the place of another waits for nobody: however many have, callers find room after them', async () => {
+  let laterMs = 0
+  const media = await LocalMedia.open({}, { maxCalls: 100, lateness: { now: () => performance.now() + laterMs } })
+  const phones = await Promise.all(Array.from({ length: MANY + 2 }, () => RawPhone.open(media)))
+  const [first, late, ...replacing] = phones as [RawPhone, RawPhone, ...RawPhone[]]
+  await media.dial('part_a', first)
+  await first.expect('INVITE')
+  await first.respond(200, { port: 40_000 })
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+  for (const [n, phone] of replacing.entries()) {
+    await phone.call()
+    await media.engine.until(() => media.of('leg.incoming').length === n + 1)
+    assert.equal(await media.run('leg.replace', { legId: 'part_a', byLegId: media.of('leg.incoming')[n]!.legId }), {})
+  }
+  laterMs = 251
+  await late.call()
+  await media.engine.until(() => media.of('leg.incoming').length === MANY + 1)
+  for (const phone of phones) phone.close()
+  await media.close()
+})
+
+test('a caller for whom somebody is called waits for that one and no longer for control: nothing rings yet', async () => {
+  let laterMs = 0
+  const media = await LocalMedia.open({}, { maxCalls: 100, lateness: { now: () => performance.now() + laterMs } })
+  const phones = await Promise.all(Array.from({ length: MANY + 2 }, () => RawPhone.open(media)))
+  const [called, late, ...callers] = phones as [RawPhone, RawPhone, ...RawPhone[]]
+  for (const phone of callers) await phone.call()
+  await media.engine.until(() => media.of('leg.incoming').length === MANY)
+  for (const { legId } of media.of('leg.incoming')) await media.dial(`${legId}_called`, called, {}, legId)
+  laterMs = 251
+  await late.call()
+  await media.engine.until(() => media.of('leg.incoming').length === MANY + 1)
+  for (const phone of phones) phone.close()
+  await media.close()
+})
+
 test.run()
