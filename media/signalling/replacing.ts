@@ -13,7 +13,7 @@ import { invitationOf, saying } from './invitation.ts'
 import { type Early, isOver, type Line, partyOf, reasonOfStatus, stricterAfter } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
-import { Resting, type Sign, type Way, Ways } from './ways.ts'
+import { PATIENCE_MS, Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** None of the targets that a far end has named may be called. */
 const FORBIDDEN = 403
@@ -230,7 +230,10 @@ export class Replacing {
     const description = this.#options.descriptions.firstOffer(next)
     next.description = description
     const { maxForwards, onward } = next
-    next.sessionId = this.#options.sip().invite(invitationOf(way, { description, maxForwards, onward }))
+    next.sessionId = this.#options.sip().invite({
+      ...invitationOf(way, { description, maxForwards, onward }),
+      ...(attempt.ways.hasMore ? { patienceMs: PATIENCE_MS } : {}),
+    })
     this.#attempts.set(next.sessionId, attempt)
   }
 

@@ -3,6 +3,7 @@ import type { Line } from '../../../media/signalling/line.ts'
 import { Transfers } from '../../../media/signalling/transfers.ts'
 import { UserAgent } from '../../../sip/user-agent.ts'
 import { suite } from '../../harness.ts'
+import { LocalMedia, RawPhone } from '../local-media.ts'
 
 const test = suite('media/signalling/transfers')
 const BY = 'sip:+4930111@trunk.example'
@@ -62,5 +63,27 @@ for (const [who, isPrivate] of [
     assert.equal(told, [isPrivate ? null : BY, null])
   })
 }
+
+test('of a transfer too, a host that says nothing is given 4 s where there is another one', async () => {
+  const media = await LocalMedia.open()
+  const [asker, silent, next] = await Promise.all([RawPhone.open(media), RawPhone.open(media), RawPhone.open(media)])
+  await asker.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  const { legId } = media.of('leg.incoming')[0]!
+  await media.answer(legId)
+  await asker.expect('SIP/2.0 200')
+  await asker.acknowledge()
+  await asker.inside('REFER', 2, [`Contact: <sip:1000@127.0.0.1:${asker.port}>`, `Refer-To: <${TO.uri}>`])
+  await media.engine.until(() => media.of('leg.refer_asked').length === 1)
+  const { referId } = media.of('leg.refer_asked')[0]!
+  const hosts = [silent, next].map(({ port }) => ({ host: '127.0.0.1', port, transport: 'udp' as const }))
+  const target = { ...TO, hosts, from: { uri: BY }, codecs: ['PCMU' as const] }
+  assert.equal(await media.run('leg.refer_bridge', { legId, referId, target, timeoutS: 30 }), {})
+  await silent.expect('INVITE')
+  await next.expect('INVITE')
+  assert.is(silent.count('CANCEL'), 0, 'RFC 3261 §9.1: nothing was heard of it yet')
+  await media.close()
+  for (const phone of [asker, silent, next]) phone.close()
+})
 
 test.run()
