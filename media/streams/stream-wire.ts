@@ -1,8 +1,9 @@
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect, isIP, type LookupFunction, type NetConnectOpts, type Socket } from 'node:net'
 import WebSocket, { type ClientOptions } from 'ws'
 import { allowedLookup } from '../kernel/allowed-lookup.ts'
 import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
 import type { Connections } from '../rtp/datagrams/datagrams.ts'
+import { ReadingShare } from './reading-share.ts'
 import type { Wire, WireEvents } from './stream-connection.ts'
 import { ClientFrames, PING, PONG, StreamLane, TEXT } from './stream-lane.ts'
 
@@ -15,6 +16,8 @@ const ABNORMAL_CLOSURE = 1006
 const MAX_PROBLEM_CHARACTERS = 300
 /** A ping carries its number. */
 const PING_BYTES = 4
+/** What is read at a time: whatever frames it holds, they are handled before anything else [bytes]. */
+const PIECE_BYTES = 4096
 
 /** Dials `url`. Never throws: what cannot be dialled is reported as closed with 1006, like a receiver that does not answer. */
 export function dialWire(
@@ -31,7 +34,9 @@ export function dialWire(
   let problem = 'this URL may not be dialled'
   if (isDialable(url, addresses)) {
     try {
-      return new SocketWire(url, { ...OPTIONS, maxPayload, headers, lookup: allowedLookup(addresses) }, events, calls)
+      const own = new URL(url).protocol === 'ws:' ? { createConnection: connectInPieces } : {}
+      const options = { ...OPTIONS, ...own, maxPayload, headers, lookup: allowedLookup(addresses) }
+      return new SocketWire(url, options, events, calls)
     } catch (error) {
       // A URL that `ws` refuses, for one with a fragment.
       problem = problemOf(error)
@@ -79,6 +84,18 @@ const OPTIONS: DialOptions = {
   // Any message that is not a valid text of ours is ignored.
   skipUTF8Validation: true,
 }
+
+/** A socket that reads in small pieces. Those of TLS are its records, of 16 KiB at most. */
+const connectInPieces = ((options: NetConnectOpts): Socket => {
+  const socket: Socket = connect({
+    ...options,
+    onread: {
+      buffer: Buffer.alloc(PIECE_BYTES),
+      callback: (length, piece) => socket.push(Buffer.from(piece.subarray(0, length))),
+    },
+  })
+  return socket
+}) as typeof connect
 
 /** An exception in a callback must affect only its own stream, not whoever sends or reads for many streams. */
 function guarded(events: WireEvents): WireEvents {
@@ -130,6 +147,7 @@ class SocketWire implements Wire {
     }
     ws.on('upgrade', response => (this.#socket = response.socket))
     ws.on('open', () => {
+      this.#share()
       if (calls !== null) this.#openLane(calls, events)
       events.opened(this)
     })
@@ -142,6 +160,23 @@ class SocketWire implements Wire {
     ws.on('close', code => {
       this.#lane?.leave()
       events.closed(this, code, problem)
+    })
+  }
+
+  /** Measures what reading by Node and `ws` takes, and has them rest in between. */
+  #share(): void {
+    const share = new ReadingShare()
+    let begun = 0
+    this.#socket!.prependListener('data', () => {
+      begun = performance.now()
+    })
+    this.#socket!.on('data', () => {
+      const restMs = share.took(begun, performance.now())
+      if (restMs === null) return
+      this.#ws.pause()
+      const goOn = (): void => this.#ws.resume()
+      if (restMs === 0) setImmediate(goOn)
+      else setTimeout(goOn, restMs)
     })
   }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
+import type { WireEvents } from '../../../media/streams/stream-connection.ts'
 import { dialWire } from '../../../media/streams/stream-wire.ts'
 import { suite } from '../../harness.ts'
 
@@ -13,6 +14,7 @@ const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resol
 
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const PING = Buffer.concat([Buffer.from([0x89, 125]), Buffer.alloc(125, 0x61)])
+const PONG = Buffer.concat([Buffer.from([0x8a, 125]), Buffer.alloc(125, 0x61)])
 const LAST_PING = Buffer.from('\x89\x04last', 'latin1')
 const NOBODY = {
   closed: () => {},
@@ -23,8 +25,8 @@ const NOBODY = {
   broke: () => {},
 }
 
-/** A fork's wire, and the socket of its receiver, which reads nothing until it is told to. */
-async function connected() {
+/** A stream's wire, and the socket of its receiver, which reads nothing until it is told to. */
+async function connected(calls: typeof connections, events: Partial<WireEvents> = {}) {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,7 +34,8 @@ async function connected() {
   const accepted = once(server, 'connection')
   const addresses = { publicOnly: false, allowed: [] }
   const opened = new Promise<void>(resolve => {
-    wire = dialWire(`ws://127.0.0.1:${port}/`, {}, addresses, 1024, { ...NOBODY, opened: () => resolve() }, connections)
+    const opens = { ...NOBODY, ...events, opened: () => resolve() }
+    wire = dialWire(`ws://127.0.0.1:${port}/`, {}, addresses, 1024, opens, calls)
   })
   const [receiver] = (await accepted) as [Socket]
   const [request] = (await once(receiver, 'data')) as [Buffer]
@@ -51,7 +54,7 @@ if (connections === null)
   test.skip('a receiver that pings and reads nothing costs no memory', problem ?? 'they are not chosen')
 else
   test('a receiver that pings and reads nothing costs no memory, and has the pong of its last ping once it reads (RFC 6455 §5.5.3)', async () => {
-    const { receiver, server } = await connected()
+    const { receiver, server } = await connected(connections)
     while (wire.buffered() === 0) wire.send(Buffer.alloc(60_000, 0x61))
     const before = wire.buffered()
     for (let n = 0; n < 300; n++) {
@@ -80,5 +83,27 @@ else
     receiver.destroy()
     server.close()
   })
+
+test('a receiver that sends faster than it can be read does not keep a thread from its other calls: it is read in pieces of 4 KiB, with others in between', async () => {
+  let pongs = 0
+  const { receiver, server } = await connected(null, {
+    pong: () => {
+      pongs++
+      // As much as fifty of them take.
+      for (const end = performance.now() + 0.1; performance.now() < end; );
+    },
+  })
+  const sent = Buffer.concat(Array.from({ length: 8000 }, () => PONG))
+  receiver.write(sent)
+  let most = 0
+  for (let before = 0; pongs < 500; before = pongs) {
+    await immediate()
+    most = Math.max(most, pongs - before)
+  }
+  assert.ok(most <= 1 + 4096 / PONG.length, `${most} pongs at once`)
+  wire.terminate()
+  receiver.destroy()
+  server.close()
+})
 
 test.run()
