@@ -65,7 +65,6 @@ export async function takeMessage(
 ): Promise<'recorded' | 'empty' | 'failed'> {
   const { legId, call, tenant } = stage
   const voicemailId = id ?? newId('voicemail')
-  let encrypted = false
   if (id === null) {
     const row = {
       id: voicemailId,
@@ -76,12 +75,7 @@ export async function takeMessage(
       status: 'recording' as const,
       created: stage.now().toISOString(),
     }
-    await remember(voicemailId, {
-      also: async trx => {
-        encrypted = await encryptsRecordings(trx, tenant)
-        await forTenant(trx, tenant).insert('voicemails', row)
-      },
-    })
+    await remember(voicemailId, { also: trx => forTenant(trx, tenant).insert('voicemails', row) })
   }
   const ready =
     (kind: 'collected' | 'recorded') => (input: { kind: string; collectId?: string; recordingId?: string }) =>
@@ -89,6 +83,7 @@ export async function takeMessage(
   const early = id === null ? null : await stage.poll(ready('collected'))
   if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
     const messageMs = mailbox.maxSeconds * 1000
+    const encrypted = await encryptsRecordings(stage.db, tenant)
     const started = await stage.request('recording.start', {
       ...{ recordingId: voicemailId, target: { legId }, encrypted, messageMs },
     })

@@ -312,6 +312,24 @@ test('a message of a caller who hangs up while its recording is being started ha
   await world.close()
 })
 
+test('a message is encrypted where recordings are, also when the next process is the one that starts its recording', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await world.ask('PATCH /v1/organisation', { encrypt_recordings: true })
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded']))
+  media.overrides.set('recording.start', () => 'silence')
+  media.dialIn('part_1', '2000')
+  await media.command('recording.start')
+  media.overrides.delete('recording.start')
+  await world.restart()
+  await media.command('recording.start', undefined, 2)
+  assert.equal(
+    media.sent('recording.start').map(({ encrypted }) => encrypted),
+    [true, true],
+  )
+  await world.close()
+})
+
 test('a caller who is transferred while leaving a message is no longer recorded, and hears what leads it then', async () => {
   const world = await makeLiveWorld()
   const { media } = world
