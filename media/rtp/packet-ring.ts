@@ -3,8 +3,8 @@ import { copy } from '../../codecs/kernels/frames.ts'
 
 /** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
 export const RING_PACKETS = 64
-/** The longest payload that is stored: 125 ms of G.711. */
-export const RING_PAYLOAD_BYTES = 1_000
+/** The longest payload that is stored: 200 ms of G.711 (RFC 3551 §4.2). */
+export const RING_PAYLOAD_BYTES = 1_600
 
 const MASK = RING_PACKETS - 1
 /** What is known of a packet: beside each other, so that a packet touches one line of the cache. */
@@ -204,7 +204,7 @@ export class PacketRing {
 
 /** Size of a packet of up to 20 ms with its header, and of the longest payload [bytes]. */
 const SMALL = 256
-const LARGE = 1024
+const LARGE = 1664
 /** Blocks allocated at once: few, because one that is in use keeps the memory of the others. */
 const SLAB_BLOCKS = 2
 /** Maximum number of free blocks kept: as many as a thread's legs need at a time, except after a stall, when all have gathered packets. */
@@ -245,7 +245,7 @@ class PacketBlock {
 const small: PacketBlock[] = []
 const large: PacketBlock[] = []
 
-/** A block for a payload of up to 1000 bytes, until it is released. */
+/** A block for a payload of up to `RING_PAYLOAD_BYTES`, until it is released. */
 export function takeBlock(payloadLength: number): PacketBlock {
   const isSmall = payloadLength <= SMALL
   const free = isSmall ? small : large

@@ -138,8 +138,8 @@ test('a packet that comes just before a tick is played in it only once the netwo
   assert.ok(delayAfter(17, 6) > 15, 'of an unsteady one')
 })
 
-for (const lengths of [[80], [160], [240], [320], [480], [800], [33], [1_000]]) {
-  test(`packets of ${lengths.join(', ')} samples are cut and joined to frames`, () => {
+for (const lengths of [[80], [160], [240], [320], [480], [800], [33], [1_024], [1_600]]) {
+  test(`RFC 3551 §4.2: packets of ${lengths.join(', ')} samples are cut and joined to frames`, () => {
     const result = run({ seconds: 60, lengths, phaseMs: 5 })
     assertContinuous(result)
     assert.is(result.buffer.counters.lost, 0)
@@ -559,7 +559,7 @@ test('after a hold in which nobody pulled nothing is lost and the delay is as be
 
 test('a payload beyond the bound is dropped and counted', () => {
   const { buffer, push } = stepper()
-  assert.is(push(1, 0, 1_001), 'overflow')
+  assert.is(push(1, 0, 1_601), 'overflow')
   assert.is(push(1, 0, 0), 'overflow')
   assert.is(buffer.push(1, 0, new Uint8Array(100), 50, 51, 0), 'overflow')
   assert.is(buffer.counters.overflow, 3)
