@@ -1,5 +1,4 @@
 import type { Static, TSchema } from 'typebox'
-import { idParams } from '../kernel/schema.ts'
 import { missing } from './errors.ts'
 import { listOf, listQuery, pageOfAll } from './list.ts'
 import { type Plain, pascal, words } from './plain-resource.ts'
@@ -29,7 +28,6 @@ export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Rou
       path: `${path}/:id`,
       id: `get${pascal(object)}`,
       summary: `Retrieve a ${words(object)}`,
-      params: idParams,
       reply,
       handler: async (context, { params }) =>
         (all(context).find(({ id }) => id === params.id) ?? missing(object, params.id)) as never,

@@ -17,8 +17,6 @@ export const BOUNDED =
 
 /** Who sends a request, and how. Usable as a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
-  organisationId: string
-  livemode: boolean
   apiKeyId: string
   /** Null: all. */
   scopes: readonly Scope[] | null

@@ -1,4 +1,5 @@
 import type { Updateable } from 'kysely'
+import { forgetOld } from '../kernel/jobs/forget.ts'
 import { hmac, seal, sha256, unseal } from '../kernel/secrets.ts'
 import { insertNew } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -65,8 +66,6 @@ export async function beginAttempt(
 ): Promise<Entry | Replay | Problem> {
   const { method, path, key, tenant } = attempt
   const fingerprint = hmac(key, canonicalJson(parameters))
-  const cutoff = new Date(now.getTime() - WINDOW_MS).toISOString()
-  await store.db.deleteFrom('idempotency_keys').where('created', '<=', cutoff).execute()
   const at = now.toISOString()
   const row = {
     ...ownedBy(tenant),
@@ -78,7 +77,8 @@ export async function beginAttempt(
     lease: nodeOf(store.db),
     leased_until: leaseFrom(now),
   }
-  if (await insertNew(store.db, 'idempotency_keys', { ...row, status: null, body: null })) {
+  const insert = () => insertNew(store.db, 'idempotency_keys', { ...row, status: null, body: null })
+  if ((await insert()) || ((await isOver(store.db, attempt, now)) && (await insert()))) {
     ledgerOf(store.db).running.set(nameOf(attempt), row.key)
     return 'first'
   }
@@ -97,6 +97,19 @@ export async function beginAttempt(
   }
   return problem('idempotency_key_in_use', 'The first request with this Idempotency-Key is still running.')
 }
+
+/** Whether the attempt of an earlier time under this key no longer counts, and is deleted: the others are when their turn comes (`forgetAttempts`). */
+async function isOver(db: Db, attempt: Attempt, now: Date): Promise<boolean> {
+  const before = matching(forTenant(db, attempt.tenant).delete('idempotency_keys'), attempt)
+  const { numDeletedRows } = await before.where('created', '<=', forgottenBy(now)).executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+const forgottenBy = (now: Date): string => new Date(now.getTime() - WINDOW_MS).toISOString()
+
+/** Deletes what no retry can get any more. To be called regularly. */
+export const forgetAttempts = (store: Store, now: Date): Promise<void> =>
+  forgetOld(store, 'idempotency_keys', 'created', forgottenBy(now))
 
 /** If several requests find an interrupted attempt, one of them takes it over. */
 async function takeOver(store: Store, attempt: Attempt, now: Date): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Static, TObject, TSchema } from 'typebox'
-import { deletedObject, idParams } from '../kernel/schema.ts'
+import { deletedObject } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import { forTenant, type TableWithId } from '../kernel/tenancy.ts'
@@ -70,7 +70,6 @@ export function retrieveRoute<T extends TableWithId, R extends TSchema>(
     path: `${plain.path}/:id`,
     id: `get${pascal(object)}`,
     summary: `Retrieve ${one(object)}`,
-    params: idParams,
     reply: plain.reply,
     handler: async (context, { params }) => {
       const row = await forTenant(store.db, context).find(table, params.id)
@@ -112,7 +111,6 @@ export function changeRoute<T extends TableWithId, R extends TSchema, B extends 
     id: `update${pascal(plain.object)}`,
     summary: `Change ${one(plain.object)}`,
     description,
-    params: idParams,
     body,
     reply: plain.reply,
     handler: (context, { params, body }) => change(context, params.id, body) as never,
@@ -138,7 +136,6 @@ export function deleteRoute<T extends TableWithId>(
     id: `delete${pascal(object)}`,
     summary: `Delete ${one(object)}`,
     description: deletion.description,
-    params: idParams,
     reply: deletedObject(object),
     handler: (context, { params: { id } }) =>
       context.transaction(async trx => {

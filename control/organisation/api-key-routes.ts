@@ -33,11 +33,14 @@ export const apiKeyWithSecret = Type.Object(
   { title: 'ApiKeyWithSecret' },
 )
 
-const newKey = input({
+export const keyFields = {
   name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
   scopes: Type.Optional(
     Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Absent: all.' }),
   ),
+}
+const newKey = input({
+  ...keyFields,
   mode: Type.Optional(oneOf(['live', 'test'], { description: 'Absent: the mode of the key that makes the request.' })),
   expires_at: Type.Optional(Type.String({ format: 'date-time' })),
 })

@@ -4,25 +4,19 @@ import { missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, pageOf } from '../http/list.ts'
 import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
-import { SCOPES } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
 import { endStreams } from '../http/wire/open-streams.ts'
-import { deletedObject, idParams, input, oneOf } from '../kernel/schema.ts'
+import { deletedObject, idParams, input } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { apiKeySchema, apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
+import { apiKeySchema, apiKeyWithSecret, insertApiKey, keyFields, toApiKey } from '../organisation/api-key-routes.ts'
 
 const api = operations('Partners', 'partners')
 
 const PATH = '/partner/organisations/:id/api_keys'
 
-const newKey = input({
-  name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
-  scopes: Type.Optional(
-    Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Absent: all.' }),
-  ),
-})
+const newKey = input(keyFields)
 const keyParams = Type.Object({ ...idParams.properties, key_id: idParams.properties.id })
 
 /** Routes of the API keys of a partner's organisations, in the mode of the partner's key. */
@@ -33,7 +27,6 @@ export function partnerKeyRoutes({ store, now }: NounParts): Route[] {
       id: 'createPartnerApiKey',
       summary: "Create a key for a client's organisation",
       description: 'In the mode of your key. The secret is only in this answer; we keep its hash.',
-      params: idParams,
       body: newKey,
       status: 201,
       reply: apiKeyWithSecret,
@@ -54,7 +47,6 @@ export function partnerKeyRoutes({ store, now }: NounParts): Route[] {
       id: 'listPartnerApiKeys',
       summary: "List the keys of a client's organisation",
       description: 'Including those that it created itself; without their secrets, newest first.',
-      params: idParams,
       query: listQuery,
       reply: listOf(apiKeySchema),
       handler: async (context, { params: { id }, query }) => {

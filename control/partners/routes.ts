@@ -7,7 +7,6 @@ import { operations, type Route } from '../http/route.ts'
 import { forgetWith } from '../http/wire/known-keys.ts'
 import { endStreamsOfAll } from '../http/wire/open-streams.ts'
 import { appendEvent } from '../kernel/events/log.ts'
-import { idParams } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -59,7 +58,6 @@ export function partnerRoutes(deps: NounParts): Route[] {
       id: 'updatePartnerOrganisation',
       summary: "Change the name or the limits of a client's organisation",
       description: 'Updates the fields sent. Limits take effect within a second on every node.',
-      params: idParams,
       body: changeBody,
       reply: partnerOrganisationSchema,
       handler: (context, { params, body }) => change(deps, context, params.id, body),
@@ -72,7 +70,6 @@ export function partnerRoutes(deps: NounParts): Route[] {
         description: suspended
           ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second; its event streams end. Running calls continue. 409 if it is already suspended.'
           : 'Its keys and calls work again. 409 if it is not suspended.',
-        params: idParams,
         errors: [409],
         reply: partnerOrganisationSchema,
         handler: (context, { params }) => suspend(deps, context, params.id, suspended),
@@ -84,7 +81,6 @@ export function partnerRoutes(deps: NounParts): Route[] {
       summary: 'Hand an organisation over to its client',
       description:
         'From now on it is independent, without your limits. All its keys in this mode are revoked. The key in the answer is for the client, who can create others with it.',
-      params: idParams,
       reply: apiKeyWithSecret,
       errors: [409],
       handler: (context, { params }) => handOver(deps, context, params.id),

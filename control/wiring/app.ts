@@ -23,7 +23,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const otherNodes = new OtherNodes(parts)
   const app = await createServer({ log, trustedProxies, otherNodes })
   const registry = measureRequests(app)
-  const requestLog = new RequestLog({ store, now, log })
+  const requestLog = new RequestLog({ store, log })
   await forgetStreams(store.db)
   const live = { streams: new OpenStreams(store, now, log) }
   // Open streams would keep the server from closing.

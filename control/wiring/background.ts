@@ -17,9 +17,10 @@ import type { ModelParts } from '../copilot/deep/answer.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { onSpokenRefusal } from '../do-not-call/by-word.ts'
 import { sweepListed } from '../do-not-call/list.ts'
-import { ATTEMPT_LEASE_MS, renewAttempts } from '../http/idempotency.ts'
+import { ATTEMPT_LEASE_MS, forgetAttempts, renewAttempts } from '../http/idempotency.ts'
 import { queueSunsetMails } from '../http/versions/sunset-mails.ts'
 import { sweepStreams } from '../http/wire/open-streams.ts'
+import { forgetRequests } from '../http/wire/request-log.ts'
 import { sweepBudgets } from '../http/wire/shared-rates.ts'
 import { sweepImports } from '../imports/pieces.ts'
 import { importHandler } from '../imports/run-job.ts'
@@ -182,6 +183,8 @@ export function buildDuties(
   const insightDays = new InsightDays({ store, now, timezoneOf: clockOf })
   return [
     duty('idempotency leases', ATTEMPT_LEASE_MS / 4, () => renewAttempts(store, now())),
+    duty('idempotent answers', SHORT_DUTY_MS, () => forgetAttempts(store, now())),
+    duty('request logs', LONG_DUTY_MS, () => forgetRequests(store, now())),
     duty('callback expiry', SHORT_DUTY_MS, () => expireCallbacks(store, now())),
     duty('do-not-call list', SHORT_DUTY_MS, () => sweepListed(store, now())),
     duty('missed callbacks', SHORT_DUTY_MS, () => tellMissed(store, now())),

@@ -1,6 +1,7 @@
 import { PREFIXES } from '../../kernel/ids.ts'
 import { CURRENT_VERSION } from '../../kernel/versions/current.ts'
 import type { Schema } from '../../kernel/versions/shape.ts'
+import { kindOf } from '../versions/translate.ts'
 
 /** Example values of fields with these names, if the schema alone does not suggest one. */
 const BY_NAME: Record<string, string> = {
@@ -111,12 +112,6 @@ function exampleAt(schema: Schema, place: Place): unknown {
         'text'
       )
   }
-}
-
-/** The `object` value of this schema; OpenAPI writes a constant as a list of one. */
-export function kindOf({ properties }: Schema): string | undefined {
-  const kind = properties?.object?.const ?? properties?.object?.enum?.[0]
-  return kind === undefined ? undefined : String(kind)
 }
 
 function objectOf(schema: Schema, place: Place): object {

@@ -1,5 +1,6 @@
 import type { Schema } from '../../kernel/versions/shape.ts'
-import { kindOf } from './example.ts'
+import { pascal } from '../plain-resource.ts'
+import { kindOf } from '../versions/translate.ts'
 
 type Reference = Schema & { $ref: string }
 
@@ -46,5 +47,3 @@ function nameOf(schema: Schema): string | null {
   const items = (schema.properties?.data?.items as Reference | undefined)?.$ref
   return items === undefined ? null : `${items.slice(items.lastIndexOf('/') + 1)}List`
 }
-
-const pascal = (kind: string): string => kind.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())

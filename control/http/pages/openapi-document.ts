@@ -1,8 +1,10 @@
 import { PREFIXES } from '../../kernel/ids.ts'
 import type { Schema } from '../../kernel/versions/shape.ts'
 import { ERRORS, type ErrorCode, envelope } from '../errors.ts'
+import { words } from '../plain-resource.ts'
+import { kindOf } from '../versions/translate.ts'
 import type { OpenApiDocument } from './docs.ts'
-import { exampleOf, kindOf, type Samples } from './example.ts'
+import { exampleOf, type Samples } from './example.ts'
 import { NamedSchemas } from './named-schemas.ts'
 import { TAGS } from './tags.ts'
 
@@ -152,8 +154,6 @@ function describeAnswer(schema: Schema | undefined): string {
   const items = kindOf(schema?.properties?.data?.items ?? {})
   return items === undefined ? 'A list.' : `A list: each item is a ${words(items)}.`
 }
-
-const words = (kind: string): string => kind.replaceAll('_', ' ')
 
 function failureAnswer(
   status: string,

@@ -141,9 +141,10 @@ function schemaBefore(schema: Schema, objects: readonly string[], shape: Shape):
   return names(schema, objects) ? shape.schema(before) : before
 }
 
-const names = (schema: Schema, objects: readonly string[]): boolean => objects.includes(String(kindOf(schema)))
+const names = (schema: Schema, objects: readonly string[]): boolean => objects.includes(kindOf(schema) ?? '')
 
 /** The `object` value of this schema; OpenAPI writes a constant as a list of one. */
-const kindOf = ({ properties }: Schema): unknown => properties?.object?.const ?? properties?.object?.enum?.[0]
+export const kindOf = ({ properties }: Schema): string | undefined =>
+  (properties?.object?.const ?? properties?.object?.enum?.[0]) as string | undefined
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

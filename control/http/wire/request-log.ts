@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { forgetOld } from '../../kernel/jobs/forget.ts'
 import { insertRows } from '../../kernel/store/compiled.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import type { RequestLogRow } from '../../kernel/store/tables.ts'
@@ -10,14 +11,11 @@ const BATCH = 256
 const FLUSH_AFTER_MS = 500
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const MAX_KEPT = 500_000
-const PURGE_EVERY_MS = 60 * 60 * 1000
 
 interface RequestLogParts {
   store: Store
-  now: () => Date
   log: Logger
   maxWaiting?: number
-  maxKept?: number
 }
 
 /**
@@ -30,7 +28,6 @@ export class RequestLog {
   #waiting: RequestLogRow[] = []
   #timer: NodeJS.Timeout | null = null
   #writing: Promise<void> = Promise.resolve()
-  #purgedAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: RequestLogParts) {
     this.#parts = parts
@@ -67,26 +64,15 @@ export class RequestLog {
         log.warn({ err: error, entries: batch.length }, 'requests were not logged')
       }
     }
-    await this.#purge()
   }
+}
 
-  async #purge(): Promise<void> {
-    const { store, now, log, maxKept = MAX_KEPT } = this.#parts
-    const at = now().getTime()
-    if (at - this.#purgedAt < PURGE_EVERY_MS) return
-    this.#purgedAt = at
-    const logs = () => store.db.deleteFrom('request_logs')
-    try {
-      await logs()
-        .where('created', '<', new Date(at - KEPT_MS).toISOString())
-        .execute()
-      const rest = store.db.selectFrom('request_logs').select('id').orderBy('id', 'desc').offset(maxKept).limit(1)
-      const oldest = await rest.executeTakeFirst()
-      if (oldest !== undefined) await logs().where('id', '<=', oldest.id).execute()
-    } catch (error) {
-      log.warn({ err: error }, 'old entries of the request log were not removed')
-    }
-  }
+/** Deletes what is kept no longer. To be called regularly. */
+export async function forgetRequests(store: Store, now: Date, maxKept = MAX_KEPT): Promise<void> {
+  await forgetOld(store, 'request_logs', 'created', new Date(now.getTime() - KEPT_MS).toISOString())
+  const rest = store.db.selectFrom('request_logs').select('id').orderBy('id', 'desc').offset(maxKept).limit(1)
+  const newest = await rest.executeTakeFirst()
+  if (newest !== undefined) await forgetOld(store, 'request_logs', 'id', newest.id)
 }
 
 const ID = /^[a-z]{1,12}_[0-9a-z]{26}$/

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type { Store, Trx } from '../store/store.ts'
+import type { Database } from '../store/tables.ts'
 import { forTenant, type Tenant } from '../tenancy.ts'
 import type { JobPayloads } from './kinds.ts'
 import type { JobHandler } from './runner.ts'
@@ -42,3 +44,19 @@ export const forgetRows = (store: Store, limit = 100) =>
           .execute()
     return ids.length
   })
+
+/** Deletes the rows of which this column, which has an index, is not after `until`: `limit` per transaction, in the same way. */
+export async function forgetOld<T extends keyof Database>(
+  store: Store,
+  table: T,
+  column: keyof Database[T] & string,
+  until: string,
+  limit = 100,
+): Promise<void> {
+  const [rows, at] = [sql.table(table), sql.ref(column)]
+  const oldest = sql`select ${at} as at from ${rows} where ${at} <= ${until} order by ${at} limit ${sql.lit(limit)}`
+  for (let deleted = limit; deleted >= limit; await nextTurn()) {
+    const piece = sql`delete from ${rows} where ${at} <= (select max(at) from (${oldest}) as oldest)`
+    deleted = await store.transaction(async trx => Number((await piece.execute(trx)).numAffectedRows ?? 0))
+  }
+}

@@ -15,7 +15,7 @@ export function productRoutes(world: World, more: Partial<AppParts> = {}, reques
   const { store } = world
   const now = world.clock.now
   const same = { store, media: willingMedia(), config: APP_CONFIG, vault: VAULT, now, log: silent }
-  return routes({ ...same, ...more } as AppParts, requestLog ?? new RequestLog({ store, now, log: silent }))
+  return routes({ ...same, ...more } as AppParts, requestLog ?? new RequestLog({ store, log: silent }))
 }
 
 export const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
@@ -33,7 +33,7 @@ export interface ProductWorld extends World {
 export async function makeProduct(wrap: (route: Route) => Route = route => route): Promise<ProductWorld> {
   const world = await makeWorld()
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-conformance-'))
-  const requestLog = new RequestLog({ store: world.store, now: world.clock.now, log: silent })
+  const requestLog = new RequestLog({ store: world.store, log: silent })
   const all = productRoutes(world, { config: { ...APP_CONFIG, dataDir } }, requestLog)
   const app = await serve(world, all.map(wrap), UNLIMITED, requestLog)
   return {

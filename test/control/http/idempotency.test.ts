@@ -4,6 +4,7 @@ import { problem } from '../../../control/http/errors.ts'
 import {
   ATTEMPT_LEASE_MS,
   canonicalJson,
+  forgetAttempts,
   releaseInterruptedAttempts,
   renewAttempts,
 } from '../../../control/http/idempotency.ts'
@@ -176,6 +177,40 @@ test('after 24 hours the key is free again', async () => {
   assert.is((await post(key)).text, first.text)
   world.clock.advance(1)
   assert.is.not((await post(key)).text, first.text)
+})
+
+test('after a quiet day no request deletes the answers of all others: a duty does, in pieces, and calls get their turns', async () => {
+  const { db } = world.store
+  const count = async () =>
+    Number((await db.selectFrom('idempotency_keys').select(db.fn.countAll().as('n')).execute())[0]!.n)
+  await post(fresh())
+  const [row] = await db.selectFrom('idempotency_keys').selectAll().limit(1).execute()
+  const at = world.clock.now().getTime()
+  const old = Array.from({ length: 1000 }, (_, n) => ({
+    ...row!,
+    key: sha256(`old ${n}`),
+    created: new Date(at + Math.floor(n / 3)).toISOString(),
+  }))
+  for (let n = 0; n < old.length; n += 100)
+    await db
+      .insertInto('idempotency_keys')
+      .values(old.slice(n, n + 100))
+      .execute()
+  world.clock.advance(25 * 3600 * 1000)
+  await post(fresh())
+  assert.ok((await count()) > 1000)
+  let turns = 0
+  let isDone = false
+  const forgotten = forgetAttempts(world.store, world.clock.now()).then(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await new Promise(resolve => setImmediate(resolve))
+    turns++
+  }
+  await forgotten
+  assert.is(await count(), 1)
+  assert.ok(turns >= 10, `${turns} turns`)
 })
 
 test('keys are scoped to organisation, mode, method and path', async () => {

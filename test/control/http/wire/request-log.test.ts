@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { loggedPath, RequestLog } from '../../../../control/http/wire/request-log.ts'
+import { forgetRequests, loggedPath, RequestLog } from '../../../../control/http/wire/request-log.ts'
 import { suite } from '../../../harness.ts'
 import { makeClock, makeWorld, silent } from '../../app-harness.ts'
 import { makeProduct } from '../../conformance/product.ts'
@@ -55,22 +55,25 @@ test('a path is logged with its IDs; whatever else stands in the place of one is
 test('the log is bounded: seven days, the latest entries, and what waits to be written', async () => {
   const world = await makeWorld()
   const clock = makeClock()
-  const log = new RequestLog({ store: world.store, now: clock.now, log: silent, maxWaiting: 5, maxKept: 3 })
-  for (let n = 0; n < 7; n++) log.add(entry(clock.now(), n))
+  const log = new RequestLog({ store: world.store, log: silent, maxWaiting: 305 })
+  for (let n = 0; n < 307; n++) log.add(entry(clock.now(), n))
   await log.flush()
-  assert.equal(log.counters, { written: 5, leftOut: 2 })
+  assert.equal(log.counters, { written: 305, leftOut: 2 })
   const ids = async () => (await world.store.db.selectFrom('request_logs').select('id').orderBy('id').execute()).length
+  await forgetRequests(world.store, clock.now(), 3)
   assert.is(await ids(), 3)
-  clock.advance(8 * DAY_MS)
-  log.add(entry(clock.now(), 9))
+  clock.advance(7 * DAY_MS)
+  log.add(entry(clock.now(), 400))
   await log.flush()
+  assert.is(await ids(), 4)
+  await forgetRequests(world.store, clock.now())
   assert.is(await ids(), 1)
   await world.store.close()
 })
 
 test('what cannot be written is counted, and holds nothing up', async () => {
   const world = await makeWorld()
-  const log = new RequestLog({ store: world.store, now: world.clock.now, log: silent })
+  const log = new RequestLog({ store: world.store, log: silent })
   const twice = entry(world.clock.now(), 1)
   log.add(twice)
   await log.flush()
