@@ -1,4 +1,4 @@
-import { WIDEBAND_HZ } from '../audio.ts'
+import { clamp16, WIDEBAND_HZ } from '../audio.ts'
 
 /** Longer than what is heard of a line's noise at once, and shorter than an encoder waits before it leaves packets out: 80 ms [samples]. */
 const KEPT = 0.08 * WIDEBAND_HZ
@@ -15,6 +15,9 @@ export class PauseNoise {
   #at = 0
   /** How the last piece ends, or what was heard before the first. */
   readonly #tail = new Float32Array(HOP)
+  readonly #piece = new Int16Array(HOP)
+  /** How much of the piece was played: packets may be shorter. */
+  #said = HOP
   #isOn = false
   #random = 1
 
@@ -27,24 +30,28 @@ export class PauseNoise {
     this.#isOn = false
   }
 
-  /** A whole number of 10 ms. */
   fill(frame: Int16Array): void {
     if (!this.#isOn) this.#begin()
-    for (let at = 0; at + HOP <= frame.length; at += HOP) this.#next(frame, at)
+    for (let i = 0; i < frame.length; i++) {
+      if (this.#said === HOP) this.#next()
+      frame[i] = this.#piece[this.#said++]!
+    }
   }
 
   /** What was heard last goes on backwards, and fades into the first piece. */
   #begin(): void {
     this.#isOn = true
+    this.#said = HOP
     for (let i = 0; i < HOP; i++) this.#tail[i] = this.#keptAt(KEPT - 1 - i) * RISING[HOP - 1 - i]!
   }
 
-  #next(frame: Int16Array, at: number): void {
+  #next(): void {
+    this.#said = 0
     this.#random = (Math.imul(this.#random, 1_103_515_245) + 12_345) >>> 0
     const from = (this.#random >>> 8) % (KEPT - 2 * HOP)
     const sign = (this.#random >>> 30) & 1 ? 1 : -1
     for (let i = 0; i < HOP; i++) {
-      frame[at + i] = Math.round(this.#tail[i]! + sign * this.#keptAt(from + i) * RISING[i]!)
+      this.#piece[i] = clamp16(Math.round(this.#tail[i]! + sign * this.#keptAt(from + i) * RISING[i]!))
       this.#tail[i] = sign * this.#keptAt(from + HOP + i) * RISING[HOP - 1 - i]!
     }
   }

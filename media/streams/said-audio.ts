@@ -5,6 +5,8 @@ import type { StreamFormat } from '../protocol.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const NOTHING = Buffer.alloc(0)
+/** Longer than the filter of the resampler is: 20 ms at 16 kHz. */
+const FLUSH = new Int16Array(320)
 
 /** The payloads of `media` messages that come to us, as samples at 8 kHz. They may be cut anywhere, also within a sample. */
 export class SaidAudio {
@@ -16,6 +18,8 @@ export class SaidAudio {
   #samples = new Int16Array(0)
   /** The first octet of a sample whose second one comes with the next payload. */
   #half = NOTHING
+  /** The resampler holds nothing but silence. */
+  #isFlushed = true
 
   /** `resampler`: from 16 to 8 kHz for `l16_16000`, else null; closed with it. `longest` payload [characters]. */
   constructor(format: StreamFormat, resampler: Resampler | null, longest: number) {
@@ -36,6 +40,7 @@ export class SaidAudio {
     const samples = this.#samples.subarray(0, count)
     if (this.#format === 'mulaw_8000') PCMU.decode(bytes, samples)
     else readL16le(bytes, samples)
+    this.#isFlushed = false
     return this.#resampler === null ? samples : this.#resampler.process(samples)
   }
 
@@ -47,9 +52,12 @@ export class SaidAudio {
     return all
   }
 
-  /** The next payload begins with a whole sample. */
+  /** The next payload begins with a whole sample, and nothing before it is heard any more. */
   restart(): void {
     this.#half = NOTHING
+    if (this.#isFlushed) return
+    this.#isFlushed = true
+    this.#resampler?.process(FLUSH)
   }
 
   close(): void {

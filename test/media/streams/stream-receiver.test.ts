@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
+import { createResampler } from '../../../codecs/resample.ts'
+import { SaidAudio } from '../../../media/streams/said-audio.ts'
 import { ForkBench } from '../../fakes/stream-wire.ts'
 import { suite } from '../../harness.ts'
 
@@ -60,6 +62,16 @@ test('half a sample in front of a `clear` is forgotten with the rest', () => {
   bench.say({ event: 'clear' })
   bench.say(media(Buffer.from(new Int16Array(160).fill(700).buffer).toString('base64')))
   assert.equal([...pull(bench)!], Array(160).fill(700))
+})
+
+test('nothing of what a `clear` discards is heard in front of what comes next, from the filter of the sample rate either', async () => {
+  const audio = new SaidAudio('l16_16000', await createResampler(16_000, 8000), 10_000)
+  const said = (value: number): Int16Array =>
+    audio.decode(Buffer.from(new Int16Array(640).fill(value).buffer).toString('base64'))!
+  assert.ok(said(9000).at(-1)! > 8900)
+  audio.restart()
+  assert.is(Math.max(...said(0).map(Math.abs)), 0)
+  audio.close()
 })
 
 test('a mark is answered in the sequence of the messages, when the audio before it was heard', () => {
