@@ -180,12 +180,21 @@ const isNoiseFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
 
 /** Our offer as bytes (RFC 3264 §5). Lines refused earlier in the call stay, still refused (§8). */
 export function createOffer(capabilities: Capabilities, direction: Direction, session: SdpSession): Uint8Array {
-  const keys = offeredKeys(capabilities, audioOf(session.previous))
+  const previous = audioOf(session.previous)
+  const keys = offeredKeys(capabilities, previous)
   const codecs = codecsFor(keys, capabilities)
-  const payloads: PayloadFormat[] = codecs.map(codec => ({ ...codec, fmtp: codec.fmtp ?? null }))
+  const agreed = previous?.payloads ?? []
+  const payloads: PayloadFormat[] = []
+  for (const codec of codecs) {
+    const known = agreed.find(payload => isCodec(payload, codec))
+    const payloadType = known?.payloadType ?? freePayloadType(codec.payloadType, [...agreed, ...payloads])
+    payloads.push({ ...codec, payloadType, fmtp: codec.fmtp ?? null })
+  }
   if (capabilities.telephoneEvent) {
     for (const clockRateHz of new Set(codecs.map(codec => codec.clockRateHz))) {
-      payloads.push(telephoneEvent(freePayloadType(payloads), clockRateHz))
+      const known = agreed.find(payload => isEvent(payload) && payload.clockRateHz === clockRateHz)
+      const payloadType = known?.payloadType ?? freePayloadType(FIRST_EVENT_PAYLOAD_TYPE, [...agreed, ...payloads])
+      payloads.push(telephoneEvent(payloadType, clockRateHz))
     }
   }
   const own = {
@@ -222,9 +231,10 @@ const telephoneEvent = (payloadType: number, clockRateHz: number): PayloadFormat
   fmtp: '0-15',
 })
 
-function freePayloadType(payloads: readonly PayloadFormat[]): number {
-  let payloadType = FIRST_EVENT_PAYLOAD_TYPE
-  while (payloads.some(payload => payload.payloadType === payloadType)) payloadType++
+/** The first one from this on that means nothing else: once agreed, it means the same for the whole call (RFC 3264 §8.3.2). */
+function freePayloadType(first: number, known: readonly PayloadFormat[]): number {
+  let payloadType = first
+  while (known.some(payload => payload.payloadType === payloadType)) payloadType++
   return payloadType
 }
 

@@ -190,4 +190,30 @@ test('our re-offer keeps the lines that were refused before', () => {
   assert.equal(lines, ['m=video 0 RTP/AVP 31', 'm=audio 6000 RTP/AVP 0 8 101'])
 })
 
+test('RFC 3264 §8.3.2: our re-offer keeps the meaning of every payload type that was agreed, whoever has chosen it', () => {
+  const ours = { ...OURS, codecs: [OPUS, PCMU] }
+  for (const [opus, narrow, wide] of [
+    [109, 101, null],
+    [96, 111, 101],
+    [101, 96, 97],
+  ] as const) {
+    const formats = [opus, 0, narrow, ...(wide === null ? [] : [wide])]
+    const events = [`a=rtpmap:${narrow} telephone-event/8000`, `a=rtpmap:${wide ?? 126} telephone-event/48000`]
+    const lines = [`m=audio 4000 RTP/AVP ${formats.join(' ')}`, `a=rtpmap:${opus} opus/48000/2`, ...events]
+    const { answer, text } = answered(offer(...lines), 'sendrecv', ours)
+    const hold = createOffer(ours, 'sendonly', { id: '77', previous: answer })
+    const again = Buffer.from(createOffer(ours, 'sendrecv', { id: '77', previous: hold })).toString()
+    const mapped = (description: string) => description.match(/a=rtpmap:\d+ \S+/g)!
+    for (const later of [String(Buffer.from(hold)), again]) {
+      assert.equal(
+        mapped(text).filter(mapping => !mapped(later).includes(mapping)),
+        [],
+        later,
+      )
+      const [, numbers] = /m=audio 6000 RTP\/AVP (.*)\r/.exec(later)!
+      assert.is(new Set(numbers!.split(' ')).size, 4, later)
+    }
+  }
+})
+
 test.run()
