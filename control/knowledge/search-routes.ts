@@ -3,7 +3,7 @@ import { type Exists, listReferences, referenceProblem } from '../http/reference
 import { operations, type Route } from '../http/route.ts'
 import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { PassageSearch } from './search.ts'
 
 const api = operations('Knowledge base', 'kb')
@@ -77,27 +77,14 @@ export function kbSearchRoutes({ store, search, documentExists }: KbSearchDeps):
   ]
 }
 
-async function passagesByIds(store: Store, tenant: Parameters<typeof forTenant>[1], ids: string[]) {
+async function passagesByIds({ db }: Store, tenant: Tenant, ids: string[]) {
   if (ids.length === 0) return new Map()
-  const scoped = forTenant(store.db, tenant)
-  const passages = await scoped.select('kb_passages').selectAll().where('id', 'in', ids).execute()
-  const documentIds = [...new Set(passages.map(passage => passage.document_id))]
-  const documents =
-    documentIds.length === 0
-      ? []
-      : await scoped.select('kb_documents').select(['id', 'name']).where('id', 'in', documentIds).execute()
-  const names = new Map(documents.map(({ id, name }) => [id, name]))
-  return new Map(
-    passages.map(({ id, document_id, position, text }) => [
-      id,
-      {
-        object: 'kb_passage' as const,
-        livemode: tenant.livemode,
-        document_id,
-        document_name: names.get(document_id) ?? '',
-        position,
-        text,
-      },
-    ]),
-  )
+  const rows = await forTenant(db, tenant)
+    .select('kb_passages')
+    .innerJoin('kb_documents', 'kb_documents.id', 'kb_passages.document_id')
+    .select(['kb_passages.id', 'document_id', 'kb_documents.name as document_name', 'position', 'text'])
+    .where('kb_passages.id', 'in', ids)
+    .execute()
+  const about = { object: 'kb_passage' as const, livemode: tenant.livemode }
+  return new Map(rows.map(({ id, ...passage }) => [id, { ...about, ...passage }]))
 }

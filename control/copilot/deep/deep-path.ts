@@ -6,7 +6,9 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
 import { ask } from '../../models/ask.ts'
+import type { ModelMeter } from '../../models/meter.ts'
 import { type ChatModel, isModelFailure } from '../../models/model.ts'
+import type { Purpose } from '../../models/tables.ts'
 import { count } from '../../usage/ledger.ts'
 import { passagesOn } from '../sessions/knowledge.ts'
 import { apply, findSession, type RecordParts, sessionMs, settingsOfSession, stateOf } from '../sessions/records.ts'
@@ -82,7 +84,7 @@ export class DeepPath {
 
   /** Replaces the session's summary by a model's summary of the whole call. Never rejects. */
   async #close(told: CopilotSessionRow, summary: CopilotMessageRow): Promise<void> {
-    const { store, log, models, meter, limit, now } = this.#parts
+    const { store, log, models, limit, now } = this.#parts
     this.#sessions.get(told.id)?.asking?.given.abort()
     const [tenant, settings] = [tenantOf(told), settingsOfSession(told)]
     try {
@@ -91,15 +93,10 @@ export class DeepPath {
       const given = new AbortController()
       this.#sessions.set(row.id, { asking: { key: 'summary', given, isSpeculative: false }, isWanted: false })
       const isLeft = limit.take(row.id, settings.model.max_calls_per_minute, sessionMs(store.db, row, now()))
-      const metered = meter.of(tenant, 'copilot_summary', settings.model)
-      const paid: typeof metered = (model, tokens) => {
-        metered(model, tokens)
-        void this.#meter(row, tokens)
-      }
       const words = isLeft
         ? await closingWords(models.for(tenant, settings.model), settings, linesOf(stateOf(row)), {
             signal: given.signal,
-            paid,
+            paid: this.#paid(row, 'copilot_summary'),
           })
         : null
       await store.transaction(trx => this.#closed(trx, tenant, row.id, summary, words))
@@ -171,28 +168,21 @@ export class DeepPath {
     lines: readonly Line[],
     models: readonly ChatModel[],
   ): Promise<void> {
-    const { store, search, limit, meter, now } = this.#parts
+    const { store, search, limit, now } = this.#parts
     const settings = settingsOfSession(row)
     if (!limit.take(row.id, settings.model.max_calls_per_minute, sessionMs(store.db, row, now()))) return
-    const metered = meter.of(tenantOf(row), 'copilot', settings.model)
     busy.asking = asking
     const last = lines.findLast(({ party }) => party === 'customer')?.text ?? ''
-    const passages = await passagesOn(search, store.db, tenantOf(row), settings, last, 1)
-    const question = questionOf(
-      settings,
-      stateOf(row),
-      lines,
-      passages.map(({ text }) => text),
-    )
-    const answer = await ask(models, question, {
-      signal: asking.given.signal,
-      timeoutMs: TIMEOUT_MS,
-      paid: (model, tokens) => {
-        metered(model, tokens)
-        void this.#meter(row, tokens)
-      },
-    })
-    if (busy.asking === asking) busy.asking = null
+    const answer = await passagesOn(search, store.db, tenantOf(row), settings, last, 1)
+      .then(passages => {
+        const knowledge = passages.map(({ text }) => text)
+        const question = questionOf(settings, stateOf(row), lines, knowledge)
+        const paid = this.#paid(row, 'copilot')
+        return ask(models, question, { signal: asking.given.signal, timeoutMs: TIMEOUT_MS, paid })
+      })
+      .finally(() => {
+        if (busy.asking === asking) busy.asking = null
+      })
     // An answer about words that have changed meanwhile is discarded.
     if (asking.given.signal.aborted || isModelFailure(answer) || answer.value === null) return
     await this.#judge(row, answer.value, lines, asking)
@@ -219,16 +209,18 @@ export class DeepPath {
     })
   }
 
-  /** Counts the tokens; unusable answers cost too. Never rejects. */
-  async #meter(row: CopilotSessionRow, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }) {
-    const { store, log } = this.#parts
-    try {
+  /** For `paid` of `ask`: unusable answers cost too. */
+  #paid(row: CopilotSessionRow, purpose: Purpose): ReturnType<ModelMeter['of']> {
+    const { store, log, meter } = this.#parts
+    const metered = meter.of(tenantOf(row), purpose, settingsOfSession(row).model)
+    return (model, tokens) => {
+      metered(model, tokens)
       // An answer has no ID and is counted once, so its source gets a new one.
       const sourceId = newId('usage_entry')
-      const amounts = { copilot_input_tokens: inputTokens, copilot_output_tokens: outputTokens }
-      await store.transaction(trx => count(trx, tenantOf(row), { sourceId, at: row.created, amounts }))
-    } catch (error) {
-      log.warn({ err: error, sessionId: row.id }, 'the tokens of a copilot could not be counted')
+      const amounts = { copilot_input_tokens: tokens.inputTokens, copilot_output_tokens: tokens.outputTokens }
+      const counted = store.transaction(trx => count(trx, tenantOf(row), { sourceId, at: row.created, amounts }))
+      const lost = 'the tokens of a copilot could not be counted'
+      this.#follow(counted.catch(error => log.warn({ err: error, sessionId: row.id }, lost)))
     }
   }
 

@@ -24,6 +24,7 @@ let deep: DeepPath
 let asked: ChatRequest[]
 let wishes: (ModelWish | null)[]
 let answer: Answer
+let isLost = false
 
 test.beforeEach(async () => {
   world = await makeWholeApp({
@@ -57,7 +58,13 @@ test.beforeEach(async () => {
     models: models as never,
     limit: new CallLimit(),
     meter: new ModelMeter({ store, now: clock.now, log: { warn() {} } as never, prices: new Map() }),
-    search: passageSearch(store.engine),
+    search: {
+      ...passageSearch(store.engine),
+      find: async (...query) => {
+        if (isLost) throw new Error('the database is away')
+        return passageSearch(store.engine).find(...query)
+      },
+    },
   })
 })
 test.afterEach(async () => {
@@ -279,6 +286,19 @@ test('a slow model delays nothing: what is said meanwhile is told at once, and i
   await deep.idle()
   assert.is(asked.length, 2)
   assert.match(JSON.stringify(asked[1]!.messages), /thank you for calling/)
+})
+
+test('a model that could not be asked, since the database was away, is asked about what is said next', async () => {
+  const id = await begin()
+  answer = () => JSON.stringify(NOTHING)
+  isLost = true
+  await say(id, 'customer', 'there are a dozen of us')
+  await deep.idle()
+  assert.is(asked.length, 0)
+  isLost = false
+  await say(id, 'customer', 'and we want the premium one')
+  await deep.idle()
+  assert.is(asked.length, 1)
 })
 
 test('no more than max_calls_per_minute are asked, and none where the deep path is off', async () => {
