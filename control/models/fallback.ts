@@ -23,7 +23,12 @@ export async function* chatWithFallback(
     options.used(model.name)
     const slow = new AbortController()
     const parts = model.chat(request, AbortSignal.any([options.signal, slow.signal]))[Symbol.asyncIterator]()
-    const first = await within(parts.next(), options.firstPartMs)
+    let first = await within(parts.next(), options.firstPartMs)
+    if (first?.done === false && first.value.kind === 'usage') {
+      // It costs, but is no answer yet.
+      yield first.value
+      first = await within(parts.next(), options.firstPartMs)
+    }
     if (first === null) {
       slow.abort()
       failure = { failure: 'timeout', message: `${model.name}: no word within ${options.firstPartMs} ms` }

@@ -93,7 +93,10 @@ export const streamParts = (api: WireSettings['api'], events: Events): AsyncGene
 
 /** The parts of an answer in one piece: it is read as a stream of few events. */
 export function answerParts(api: WireSettings['api'], answer: Json): AsyncGenerator<ChatPart> {
-  if (api === 'chat') return chatParts([{ choices: [{ delta: answer?.choices?.[0]?.message }], usage: answer?.usage }])
+  if (api === 'chat') {
+    const { message, finish_reason = 'stop' } = answer?.choices?.[0] ?? {}
+    return chatParts([{ ...answer, choices: [{ delta: message, finish_reason }] }])
+  }
   const items = listOf(answer?.output)
   const texts = items.flatMap(item => listOf(item?.content)).filter(part => part?.type === 'output_text')
   return responsesParts([
@@ -105,10 +108,16 @@ export function answerParts(api: WireSettings['api'], answer: Json): AsyncGenera
 
 const listOf = (value: Json): Json[] => (Array.isArray(value) ? value : [])
 
+const GAVE_UP: ChatPart = { kind: 'failure', failure: { failure: 'unavailable', message: 'the provider gave up' } }
+
 async function* chatParts(events: Events): AsyncGenerator<ChatPart> {
   const calls = new Map<number, { id: string; name: string; json: string }>()
+  let [used, ended]: Json[] = []
   for await (const event of events) {
-    const delta = event?.choices?.[0]?.delta
+    // Also in the middle of an answer with status 200.
+    if (event?.error) return yield GAVE_UP
+    const { delta, finish_reason } = event?.choices?.[0] ?? {}
+    ended = finish_reason ?? ended
     if (isText(delta?.content)) yield { kind: 'text', text: delta.content }
     for (const [position, part] of listOf(delta?.tool_calls).entries()) {
       const index = Number(part?.index ?? position)
@@ -118,9 +127,13 @@ async function* chatParts(events: Events): AsyncGenerator<ChatPart> {
       open.json += part?.function?.arguments ?? ''
       calls.set(index, open)
     }
-    if (event?.usage) yield usage(event.usage.prompt_tokens, event.usage.completion_tokens)
+    // Some providers tell so far with each event.
+    used = event?.usage ?? used
   }
-  for (const { id, name, json } of calls.values()) yield calling(id, name, json)
+  if (used) yield usage(used.prompt_tokens, used.completion_tokens)
+  // What was being called when the answer broke off, or was cut at its length, is not known.
+  if (calls.size > 0 && (!ended || ended === 'length')) yield GAVE_UP
+  else for (const { id, name, json } of calls.values()) yield calling(id, name, json)
 }
 
 async function* responsesParts(events: Events): AsyncGenerator<ChatPart> {
@@ -130,17 +143,17 @@ async function* responsesParts(events: Events): AsyncGenerator<ChatPart> {
         if (isText(event.delta)) yield { kind: 'text', text: event.delta }
         break
       case 'response.output_item.done':
-        if (event.item?.type === 'function_call') {
+        if (event.item?.type === 'function_call' && event.item.status !== 'incomplete') {
           yield calling(event.item.call_id ?? '', event.item.name ?? '', event.item.arguments ?? '')
         }
         break
       case 'response.completed':
+      case 'response.incomplete':
         if (event.response?.usage) yield usage(event.response.usage.input_tokens, event.response.usage.output_tokens)
         break
       case 'response.failed':
       case 'error':
-        yield { kind: 'failure', failure: { failure: 'unavailable', message: 'the provider gave up' } }
-        return
+        return yield GAVE_UP
     }
   }
 }

@@ -1,17 +1,33 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A model's answer: words, tool calls, or an HTTP status. */
-export type ChatAnswer = { text: string } | { tool: string; input: object } | { status: number }
+/**
+ * A model's answer: words, tool calls, or an HTTP status. `breaks`: how its stream ends before it is whole: with an error of the provider, without any
+ * end, or because it is as long as it may be.
+ */
+export type ChatAnswer = ({ text: string } | { tool: string; input: object } | { status: number }) & {
+  breaks?: 'error' | 'cut' | 'length'
+}
 
 type Answerer = (asked: ChatAsked) => ChatAnswer | Promise<ChatAnswer>
 
 export interface ChatAsked {
   model: string
   messages: { role: string; content?: unknown }[]
+  stream?: boolean
+  stream_options?: { include_usage?: boolean }
 }
 
-/** A provider of language models as OpenAI documents it: `/chat/completions`, streamed. The test sets what it answers, and when. */
+const ERROR = { error: { message: 'no', type: 'server_error', param: null, code: null } }
+const USAGE = { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 }
+/** Number of pieces of what is streamed. */
+const PIECES = 3
+
+/**
+ * A provider of language models as OpenAI documents it: `/chat/completions`, streamed. Words and arguments come in pieces, behind an event with the role
+ * alone; the last one with a choice tells why the answer ends, and the tokens follow it, if they were asked for, in an event without a choice. The
+ * test sets what it answers, and when.
+ */
 export class ChatProvider {
   readonly asked: ChatAsked[] = []
   readonly #server: Server
@@ -24,24 +40,46 @@ export class ChatProvider {
       this.asked.push(asked)
       const given = await answer(asked)
       if ('status' in given) {
-        response.writeHead(given.status).end('{"error":{"message":"no"}}')
+        response.writeHead(given.status, { 'content-type': 'application/json' }).end(JSON.stringify(ERROR))
         return
       }
-      const delta =
-        'text' in given
-          ? { content: given.text }
-          : {
-              tool_calls: [
-                {
-                  index: 0,
-                  id: `c${this.asked.length}`,
-                  function: { name: given.tool, arguments: JSON.stringify(given.input) },
-                },
-              ],
-            }
+      if (request.url !== '/v1/chat/completions' || asked.stream !== true)
+        throw new Error('only streamed chat is spoken')
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.end(`data: ${JSON.stringify({ choices: [{ delta }] })}\n\ndata: [DONE]\n\n`)
+      this.#stream(response, asked, given)
     })
+  }
+
+  #stream(response: ServerResponse, asked: ChatAsked, given: Exclude<ChatAnswer, { status: number }>): void {
+    const about = { id: `chatcmpl-${this.asked.length}`, object: 'chat.completion.chunk', model: asked.model }
+    const tells = asked.stream_options?.include_usage === true
+    const event = (data: object): void => void response.write(`data: ${JSON.stringify(data)}\n\n`)
+    const chunk = (delta: object, finish_reason: string | null = null): void =>
+      event({
+        ...about,
+        created: 1,
+        choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+        ...(tells && { usage: null }),
+      })
+    chunk({ role: 'assistant', content: 'text' in given ? '' : null })
+    const pieces = piecesOf('text' in given ? given.text : JSON.stringify(given.input))
+    if ('tool' in given) {
+      const called = { name: given.tool, arguments: '' }
+      chunk({ tool_calls: [{ index: 0, id: `call_${this.asked.length}`, type: 'function', function: called }] })
+    }
+    for (const piece of given.breaks === undefined ? pieces : pieces.slice(0, -1)) {
+      chunk('text' in given ? { content: piece } : { tool_calls: [{ index: 0, function: { arguments: piece } }] })
+    }
+    if (given.breaks === 'cut') {
+      response.end()
+      return
+    }
+    if (given.breaks === 'error') event(ERROR)
+    else {
+      chunk({}, given.breaks === 'length' ? 'length' : 'text' in given ? 'stop' : 'tool_calls')
+      if (tells) event({ ...about, created: 1, choices: [], usage: USAGE })
+    }
+    response.end('data: [DONE]\n\n')
   }
 
   static async listen(answer: Answerer): Promise<ChatProvider> {
@@ -58,4 +96,11 @@ export class ChatProvider {
     this.#server.closeAllConnections()
     await new Promise(resolve => this.#server.close(resolve))
   }
+}
+
+function piecesOf(text: string): string[] {
+  const length = Math.ceil(text.length / PIECES)
+  return Array.from({ length: PIECES }, (_, i) => text.slice(i * length, (i + 1) * length)).filter(
+    piece => piece !== '',
+  )
 }

@@ -110,6 +110,33 @@ test('the fallback model answers when the first fails', async () => {
   await close()
 })
 
+test('a model that breaks off in the arguments of a tool, or has nothing to say, calls no tool: the fallback model answers', async () => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    response.end('booked')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/book`
+  const tool = { name: 'book', description: 'Books a table.', url, parameters: { properties: { seats: {} } } }
+  const call = { tool: 'book', input: { seats: 4 } }
+  for (const first of [
+    { ...call, breaks: 'error' },
+    { ...call, breaks: 'cut' },
+    { ...call, breaks: 'length' },
+    { text: '' },
+  ] as const) {
+    const { said, close } = await scene(
+      ({ model }) => (model === 'second' ? { text: 'For how many?' } : first),
+      async () => ({ tools: [tool], model: { fallback_model: 'second' } }),
+    )
+    await until(() => said().length === 2)
+    assert.equal([said()[1], asked], ['For how many?', []], JSON.stringify(first))
+    await close()
+  }
+  await new Promise(resolve => server.close(resolve))
+})
+
 test('when no model answers the assistant apologises, and gives the call to a queue that it may use, or ends it', async () => {
   for (const hasQueue of [true, false]) {
     let queue = ''

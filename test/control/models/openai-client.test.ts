@@ -97,6 +97,29 @@ test('the responses API streams the same', async () => {
   assert.is(asked[0]!.url, 'https://models.example.com/v1/responses')
 })
 
+test('tokens that are told with each event, or of an answer that is cut at its length, are counted, once', async () => {
+  const said = (content: string, tokens: number) => ({
+    choices: [{ delta: { content } }],
+    usage: { prompt_tokens: 20, completion_tokens: tokens },
+  })
+  const chat = openAiChat({}, provider([said('Good', 1), said('bye.', 3)]).send)
+  assert.equal((await collect(chat.chat(REQUEST, never))).slice(2), [
+    { kind: 'usage', inputTokens: 20, outputTokens: 3 },
+  ])
+  const cut = openAiChat(
+    { api: 'responses' },
+    provider([
+      { type: 'response.output_text.delta', delta: 'Good' },
+      {
+        type: 'response.output_item.done',
+        item: { type: 'function_call', status: 'incomplete', call_id: 'c2', name: 'end_call', arguments: '{"a"' },
+      },
+      { type: 'response.incomplete', response: { usage: { input_tokens: 7, output_tokens: 3 } } },
+    ]).send,
+  )
+  assert.equal((await collect(cut.chat(REQUEST, never))).slice(1), [{ kind: 'usage', inputTokens: 7, outputTokens: 3 }])
+})
+
 test('in one piece comes the same, over either API', async () => {
   const called = { name: 'end_call', arguments: '{"a":1}' }
   const chat = {
