@@ -84,7 +84,10 @@ async function admitted(
   return (await suspensionOf(store.db, { organisationId: site.organisation_id })) ?? site
 }
 
-const originOf = (request: FormRequest): string => readOrigin(String(request.headers.origin ?? '')) ?? ''
+/** Browsers do not name it when they read from the page's own website, where a proxy before us may be. */
+function originOf({ headers: { origin, referer = '' } }: FormRequest): string {
+  return readOrigin(origin ?? (URL.canParse(referer) ? new URL(referer).origin : '')) ?? ''
+}
 
 function networkOf({ trustedProxies }: FormDeps, request: FormRequest): string {
   const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')

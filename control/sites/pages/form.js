@@ -2,7 +2,7 @@
 ;(() => {
   const script = document.currentScript
   const site = script.dataset.site
-  const base = new URL(script.src).origin
+  const base = new URL('..', script.src).href
   const WORDS = {
     en: {
       ...{ phone: 'Phone number', name: 'Name', message: 'What is it about?', send: 'Call me back' },
@@ -39,7 +39,7 @@
     :where(.tandem-callback p:empty) { display: none }
     :where(.tandem-callback [role=alert]) { color: #b00020 }`
   const ask = async (path, init) => {
-    const response = await fetch(`${base}/sites/${encodeURIComponent(site)}/${path}`, init)
+    const response = await fetch(`${base}sites/${encodeURIComponent(site)}/${path}`, init)
     const body = await response.json()
     if (!response.ok) throw Object.assign(new Error(body.error.message), body.error)
     return body
@@ -63,7 +63,8 @@
   const add = (parent, tag, props) => parent.appendChild(Object.assign(document.createElement(tag), props))
 
   const show = settings => {
-    const language = settings.language ?? document.documentElement.lang ?? ''
+    // A page may say anything of itself, such as en_US.
+    const language = (settings.language ?? document.documentElement.lang).replace(/[^a-z0-9]+/gi, '-').slice(0, 35)
     const words = WORDS[language.slice(0, 2).toLowerCase()] ?? WORDS.en
     const form = document.createElement('form')
     form.className = 'tandem-callback'

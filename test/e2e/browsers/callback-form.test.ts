@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { request as ask, createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
@@ -11,6 +11,9 @@ import { pageTests } from './pages.ts'
 const test = suite('e2e/browsers/callback-form')
 const missing = missingBrowser()
 
+/** Tandem's address of which a path of the website is the proxy (`TANDEM_PUBLIC_URL` with a path). */
+const BEHIND = '/voice'
+
 /** A website that shows the form; its other content is the test's. */
 class Website {
   html = ''
@@ -18,6 +21,19 @@ class Website {
 
   private constructor() {
     this.#server = createServer((request, response) => {
+      const { method, headers, url = '' } = request
+      if (url.startsWith(BEHIND)) {
+        const passed = ask(
+          product.baseUrl + url.slice(BEHIND.length),
+          { method, headers: { ...headers, 'x-forwarded-for': '203.0.113.8' } },
+          answer => {
+            response.writeHead(answer.statusCode ?? 502, answer.headers)
+            answer.pipe(response)
+          },
+        )
+        request.pipe(passed)
+        return
+      }
       const isPage = request.url?.startsWith('/prices') === true
       response.writeHead(isPage ? 200 : 204, { 'Content-Type': 'text/html; charset=utf-8' })
       response.end(isPage ? this.html : undefined)
@@ -124,6 +140,16 @@ pageTest('what was wrong is said in the language of the page, at its field, and 
   assert.is(await phone.getAttribute('aria-describedby'), await alert.getAttribute('id'))
   assert.is(await page.evaluate('document.activeElement.name'), 'phone')
   await phone.fill('+14155552672')
+  await page.click('.tandem-callback button')
+  await page.getByText('תודה').waitFor()
+  assert.is((await callbacksOf(site))[0].context.web.language, 'he-IL')
+})
+
+pageTest('a tag that is no language tag, and a proxy with a path, keep nobody from the form', async () => {
+  const site = await newSite()
+  const { pathname } = new URL(site.script_url)
+  const { page } = await visit({ ...site, script_url: shop.origin + BEHIND + pathname }, { lang: 'he_IL' })
+  await page.getByLabel('מספר טלפון').fill('+14155552674')
   await page.click('.tandem-callback button')
   await page.getByText('תודה').waitFor()
   assert.is((await callbacksOf(site))[0].context.web.language, 'he-IL')
