@@ -345,8 +345,9 @@ export class MediaClient implements MediaPort {
     if (socket === null) return
     try {
       await this.#events.drain(this.#source(socket))
-    } catch {
+    } catch (error) {
       // Media sends again what was not acknowledged.
+      this.#log.error({ err: error }, 'events of media could not be handled')
       socket.destroy()
     }
   }

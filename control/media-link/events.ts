@@ -233,12 +233,12 @@ export class MediaEvents {
         this.#recovered(source)
         return
       } catch (error) {
+        // Of others in its way, the events are at no fault either.
+        if (!isStoreOutage(error)) throw error
         this.#isWaiting = isOutage(error)
-        if (!this.#isWaiting) throw error
         // A momentary failure refuses no caller.
         if (tries === 0) this.#note(error, { waiting: this.#jobs.length + events.length })
-        else {
-          this.storeAway(error)
+        else if (this.storeAway(error)) {
           events = events.map(({ seq, event }) => ({ seq, event: this.#refused(event) }))
           for (const resolve of marks.splice(0)) resolve()
         }

@@ -10,6 +10,7 @@ import {
   PostgresQueryCompiler,
   replaceWithNoncontingentExpression,
   sql,
+  type Transaction,
 } from 'kysely'
 import pg from 'pg'
 import { IS_NEWER, OPEN_ADVICE } from './faults.ts'
@@ -90,6 +91,18 @@ export function postgresDatabase<DB>(pool: PostgresPool, node: string, steadyMs:
   // `in ()`, which only SQLite knows, becomes false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
   return new Kysely<DB>({ dialect: dialectOn(pool, node, steadyMs), plugins })
+}
+
+/** How long a transaction waits until it is alone: behind a node that hangs, all others would wait as long. */
+const ALONE_TIMEOUT_MS = 500
+
+/**
+ * Begins a serializable transaction: `isAlone`: when all others are over, and these wait for it; otherwise beside them. What is locked is a table that
+ * nobody uses meanwhile, and before the transaction sees any rows (LOCK takes no snapshot): so nothing that it will see has changed while it waited.
+ */
+export async function takePart<DB>(trx: Transaction<DB>, isAlone: boolean): Promise<void> {
+  if (isAlone) await sql`set local lock_timeout = ${sql.lit(ALONE_TIMEOUT_MS)}`.execute(trx)
+  await sql`lock table kysely_migration in ${sql.raw(isAlone ? 'exclusive' : 'row share')} mode`.execute(trx)
 }
 
 /** Why this server cannot hold our tables; null: it can. */

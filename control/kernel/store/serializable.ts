@@ -5,7 +5,8 @@ const PLAIN = /^select (?!.*(?:\w\(|"insight_|\b(?:from|join)\s+[^"\s]))/s
 /** Longer lists are read once. */
 const MAX_ROWS = 4
 /** Their answers are known, unless they fail. */
-const UNREAD = /^(start transaction isolation level serializable|insert into "\w+" \([^)]*\) values [^a-z]*)$/
+const UNREAD =
+  /^(start transaction isolation level serializable|lock table kysely_migration in row share mode|insert into "\w+" \([^)]*\) values [^a-z]*)$/
 /** So many inserts at most are on their way, unanswered. */
 const MAX_UNREAD = 64
 const WRITES = /^(?:insert into|update) ("\w+")/

@@ -50,8 +50,9 @@ const NOTHING = { committed: (): void => {}, rolledBack: (): void => {} }
 /** Attempts of a transaction that meets conflicts; the error of the last one is thrown. */
 const MAX_TRIES = 12
 /**
- * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other. If fifty write the same rows at
- * once (a campaign's calls that find their connection full), each attempt lets only one through, and the last would run out of attempts.
+ * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other, on PostgreSQL beside no other
+ * node's. If fifty write the same rows at once (a campaign's calls that find their connection full), each attempt lets only one through, and the last
+ * would run out of attempts; so would a long one beside many short ones.
  */
 const TRIES_BESIDE = 4
 /** A unique key that turned out taken was free when we looked. A retry finds its owner; twice is a bug. */
@@ -112,12 +113,13 @@ export async function openStore(
     followUps,
     outbox,
     transaction: (run, { gathers } = { gathers: false }) =>
-      retrying(async () => {
+      retrying(async isAlone => {
         const transaction = db.transaction()
         let then = NOTHING
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
         const running = isolated.execute(async raw => {
+          await postgres?.takePart(raw, isAlone)
           const { trx, ...ends } = following(raw, { within, committed, followUps, outbox }, gathers)
           then = ends
           const made = await run(trx)
@@ -148,9 +150,9 @@ const statementsOn = (target: string | Buffer | Statements): Statements =>
 const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
 /** The only place that retries after conflicts. `turns`: the queue of transactions with repeated conflicts. */
-async function retrying<T>(run: () => Promise<T>, turns: Turns, tries = 1): Promise<T> {
+async function retrying<T>(run: (isAlone: boolean) => Promise<T>, turns: Turns, tries = 1): Promise<T> {
   try {
-    return await run()
+    return await run(tries > TRIES_BESIDE)
   } catch (error) {
     const fault = faultOf(error)
     const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1

@@ -292,6 +292,18 @@ test('an event that finds the disk full is never left out: it comes again until 
   await close()
 })
 
+test('an event in whose way other transactions are again and again comes again over the same channel, and refuses nobody', async () => {
+  const { media, handler, client, close } = await connected()
+  handler.failure = Object.assign(new Error('could not serialize access'), { code: '40001' })
+  handler.failures = 2
+  media.emit('leg.ringing', { legId: 'part_1' })
+  await until(() => handler.log.includes('commit 1'))
+  assert.is(client.counters.connections, 1)
+  assert.is(client.counters.skipped, 0)
+  assert.is(client.counters.storeOutages, 0)
+  await close()
+})
+
 test('settled resolves when the events that came before it are committed', async () => {
   const { media, handler, client, close } = await connected()
   handler.hold = true

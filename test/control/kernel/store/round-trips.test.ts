@@ -90,8 +90,8 @@ if (testEngine === 'postgres') {
       after = sent.length
       assert.equal(await readValue(trx, 'four'), { value: '1' })
     })
-    assert.is(before, 1)
-    assert.is(after, 5)
+    assert.is(before, 2)
+    assert.is(after, 6)
     assert.is((await store.db.selectFrom('settings').select('name').execute()).length, 4)
     await close()
   })
