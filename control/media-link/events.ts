@@ -204,7 +204,7 @@ export class MediaEvents {
   async drain(source: EventSource, through = Number.POSITIVE_INFINITY): Promise<void> {
     this.#source = source
     while (source.isOpen()) {
-      const { events, marks } = this.#take(through)
+      const { events, marks } = this.#next(through)
       if (events.length === 0 && marks.length === 0) return
       this.#inHand = events
       try {
@@ -261,17 +261,14 @@ export class MediaEvents {
     this.#isOwed = true
     while (source.isOpen() && this.#isOwed) {
       await sleep(STORELESS_MS)
-      const isBack = await this.#sink.write().then(
-        () => true,
-        (error: unknown) => !isOutage(error),
-      )
-      if (isBack && this.#isOwed && !this.#isWaiting) this.#recovered(source)
+      const isAway = await this.#sink.write().catch(isOutage)
+      if (isAway !== true && this.#isOwed && !this.#isWaiting) this.#recovered(source)
     }
     this.#isOwed = false
   }
 
   /** The next piece of work: events to be committed together, with the marks before, between and right after them. */
-  #take(through: number): Batch {
+  #next(through: number): Batch {
     const batch: Batch = { events: [], marks: [] }
     let count = 0
     for (const job of this.#jobs) {
@@ -290,42 +287,25 @@ export class MediaEvents {
   }
 
   async #deliver(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
-    if (events.length > 1 && (await this.#deliverTogether(source, events))) return
+    if (events.length > 1) {
+      const error = await this.#take(source, events)
+      if (error === null) return
+      this.counters.split++
+      this.#log.warn({ err: error, events: events.length }, 'a batch of media events failed: trying each alone')
+    }
     for (const one of events) {
       if (!source.isOpen()) return
       await this.#deliverOne(source, one)
     }
   }
 
-  /** False when the batch failed, and nothing of it is written. */
-  async #deliverTogether(source: EventSource, events: readonly NumberedEvent[]): Promise<boolean> {
-    const isTaken = await this.#sink.events(events, this.#media).then(
-      () => true,
-      (error: unknown) => {
-        if (isStoreOutage(error)) throw error
-        this.counters.split++
-        this.#log.warn({ err: error, events: events.length }, 'a batch of media events failed: trying each alone')
-        return false
-      },
-    )
-    if (isTaken) this.#conclude(source, events)
-    return isTaken
-  }
-
   async #deliverOne(source: EventSource, numbered: NumberedEvent): Promise<void> {
     const { seq, event } = numbered
     const name = nameOf(event)
     for (let attempt = 1; name !== null && attempt <= MAX_ATTEMPTS; attempt++) {
-      const isTaken = await this.#sink.events([numbered], this.#media).then(
-        () => true,
-        (error: unknown) => {
-          // A full or failing disk is not the event's fault, so it is repeated until the store accepts it.
-          if (isStoreOutage(error)) throw error
-          this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
-          return false
-        },
-      )
-      if (isTaken) return this.#conclude(source, [numbered])
+      const error = await this.#take(source, [numbered])
+      if (error === null) return
+      this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
       if (attempt < MAX_ATTEMPTS) await sleep(attempt * RETRY_MS)
       // Media sends it again over the next connection.
       if (!source.isOpen()) return
@@ -336,11 +316,20 @@ export class MediaEvents {
     source.acknowledge(seq)
   }
 
-  #conclude(source: EventSource, events: readonly NumberedEvent[]): void {
+  /** Commits events and acknowledges them. Returns why they could not be handled; null: they are. Nothing is written of those that could not. */
+  async #take(source: EventSource, events: readonly NumberedEvent[]): Promise<unknown> {
+    try {
+      await this.#sink.events(events, this.#media)
+    } catch (error) {
+      // A full or failing disk is not the events' fault, so they are repeated until the store accepts them.
+      if (isStoreOutage(error)) throw error
+      return error
+    }
     this.counters.events += events.length
     this.counters.batches++
     this.#sizes[SIZE_BOUNDS.findIndex(bound => events.length <= bound)]!++
     if (source.isOpen()) source.acknowledge(events.at(-1)!.seq)
+    return null
   }
 
   /** A command that cannot be sent now is found by the comparison with the next connection's snapshot. */

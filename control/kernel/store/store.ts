@@ -47,16 +47,17 @@ export interface Store {
 
 const NOTHING = { committed: (): void => {}, rolledBack: (): void => {} }
 
-/** Attempts of a transaction that meets conflicts; the error of the last one is thrown. */
-const MAX_TRIES = 12
+/**
+ * Attempts of a transaction, by what befalls it; the error of the last one is thrown. A unique key that turned out taken was free when we looked. A
+ * retry finds its owner; twice is a bug.
+ */
+const MAX_TRIES = { conflict: 12, taken: 3, outage: 1, other: 1 }
 /**
  * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other, on PostgreSQL beside no other
  * node's. If fifty write the same rows at once (a campaign's calls that find their connection full), each attempt lets only one through, and the last
  * would run out of attempts; so would a long one beside many short ones.
  */
 const TRIES_BESIDE = 4
-/** A unique key that turned out taken was free when we looked. A retry finds its owner; twice is a bug. */
-const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
 
 /**
@@ -114,11 +115,10 @@ export async function openStore(
     outbox,
     transaction: (run, { gathers } = { gathers: false }) =>
       retrying(async isAlone => {
-        const transaction = db.transaction()
         let then = NOTHING
-        // SQLite has one writer at a time, so all of its transactions are serializable.
-        const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
-        const running = isolated.execute(async raw => {
+        // SQLite, which has one writer at a time, has no other level.
+        const serializable = db.transaction().setIsolationLevel('serializable')
+        const running = serializable.execute(async raw => {
           await postgres?.takePart(raw, isAlone)
           const { trx, ...ends } = following(raw, { within, committed, followUps, outbox }, gathers)
           then = ends
@@ -154,9 +154,7 @@ async function retrying<T>(run: (isAlone: boolean) => Promise<T>, turns: Turns, 
   try {
     return await run(tries > TRIES_BESIDE)
   } catch (error) {
-    const fault = faultOf(error)
-    const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1
-    if (tries >= most) throw error
+    if (tries >= MAX_TRIES[faultOf(error) ?? 'other']) throw error
   }
   // After a random delay, so that the same transactions do not conflict again.
   await sleep(Math.random() * Math.min(MAX_WAIT_MS, 2 ** (tries + 2)))
