@@ -6,6 +6,7 @@ import type { CopilotState } from './state.ts'
 /** Time from the reminder of a disclosure until it counts as missed [ms]. */
 const GRACE_MS = 30_000
 const DEFAULT_SENTIMENT = 0.5
+const SENTIMENT_BACK = 0.2
 
 /** Updates what follows from time and figures: nudges, alerts, disclosures that are due. */
 export function look(state: CopilotState, profile: ProfileSettings): void {
@@ -39,32 +40,27 @@ function alertByFigures(state: CopilotState, profile: ProfileSettings): void {
   const { coaching } = profile
   for (const { key, kind, threshold } of profile.alerts) {
     const limit = (fallback: number): number => (threshold > 0 ? threshold : fallback)
+    const [ratio, most, upset] = [figures.talk_ratio, limit(coaching.talk_ratio_max), limit(DEFAULT_SENTIMENT)]
     const holding =
       kind === 'silence'
         ? lasts(figures.silence_seconds, limit(coaching.silence_seconds_max))
         : kind === 'monologue'
           ? lasts(figures.monologue_seconds, limit(coaching.monologue_seconds_max))
           : kind === 'talk_ratio'
-            ? figures.talk_ratio !== null && figures.talk_ratio > limit(coaching.talk_ratio_max)
-            : kind === 'sentiment' && state.sentiment <= -limit(DEFAULT_SENTIMENT)
+            ? ratio !== null && ratio > most
+            : kind === 'sentiment' && state.sentiment <= -upset
+    // Hysteresis: a figure must be clearly back within its limit before its alert can come again.
+    const isBack =
+      kind === 'talk_ratio'
+        ? ratio === null || ratio < most - RATIO_BACK
+        : kind !== 'sentiment' || state.sentiment > SENTIMENT_BACK - upset
     const name = `alert:${key}`
     if (holding && state.holding[name] === undefined) {
       state.holding[name] = true
       const figure = { ...figures, sentiment: Math.round(state.sentiment * 100) / 100 }
       claim(state, onceSlot('alert', key, `${state.nowMs}ms`), { value: kind, by: 'time', utterances: [] }, { figure })
-    } else if (!holding && isClearlyOver(state, kind, figures.talk_ratio, limit)) delete state.holding[name]
+    } else if (!holding && isBack) delete state.holding[name]
   }
-}
-
-/** Hysteresis: a figure must be clearly back within its limit before its alert can come again. */
-function isClearlyOver(
-  { sentiment }: CopilotState,
-  kind: string,
-  ratio: number | null,
-  limit: (fallback: number) => number,
-): boolean {
-  if (kind === 'talk_ratio') return ratio === null || ratio < limit(1) - RATIO_BACK
-  return kind !== 'sentiment' || sentiment > -limit(DEFAULT_SENTIMENT) + 0.2
 }
 
 function remind(state: CopilotState, profile: ProfileSettings): void {

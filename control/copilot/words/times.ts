@@ -15,8 +15,11 @@ const MAX_ANSWER_WORDS = 5
 /** The time of day that was said, `hh:mm`; null: none. `isAnswer`: it was asked for; otherwise a number alone is none. */
 export function timeIn(text: string, words: readonly Word[], isAnswer = false): string | null {
   const written = /\b([01]?\d|2[0-3])[:.]([0-5]\d)\s*([ap]\.?m)?/i.exec(text)
-  if (written !== null)
-    return clock(Number(written[1]), Number(written[2]), /^p/i.test(written[3] ?? '') || isPm(words))
+  if (written !== null) {
+    const [, hour, minute, half = ''] = written
+    // Half past twelve at night is written 12:30 am.
+    return clock(Number(hour) % (/^a/i.test(half) ? 12 : HOURS), Number(minute), /^p/i.test(half) || isPm(words))
+  }
   const bare = /\b(1[0-2]|[1-9])\s*([ap])\.?m\b/i.exec(text)
   if (bare !== null) return clock(Number(bare[1]) % 12, 0, bare[2]!.toLowerCase() === 'p')
   for (const number of numbersIn(words)) {

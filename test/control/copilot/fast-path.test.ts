@@ -423,12 +423,15 @@ test('a figure that lingers at its limit does not flicker', () => {
   const call = talk({
     ...PROFILE,
     coaching: { ...PROFILE.coaching, talk_ratio_max: 0.5, silence_seconds_max: 1000, wpm_min: 0 },
+    // By the coaching's own limit.
+    alerts: [{ ...PROFILE.alerts[0]!, key: 'talks', kind: 'talk_ratio', threshold: 0 }],
   })
   for (let i = 0; i < 40; i++) {
     call.say('agent', 'one two three four five', { ms: i % 2 === 0 ? 2100 : 1900 })
     call.say('customer', 'one two three four five', { ms: 2000 })
   }
   assert.ok(ofType(call.messages, 'nudge').filter(({ body }) => body.kind === 'talk_ratio').length <= 1)
+  assert.is(ofType(call.messages, 'alert').filter(({ body }) => body.key === 'talks').length, 1)
 })
 
 test('a missed disclosure counts as often as the threshold of its alert says, and what has not begun does not last', () => {

@@ -114,6 +114,8 @@ const ANSWERS: readonly (readonly [type: Type, answer: string, value: string | n
   ['time', 'ten to five', '04:50'],
   ['time', 'quarter to eight tonight', '19:45'],
   ['time', 'eleven fifteen', '11:15'],
+  ['time', 'at 12:30 a.m.', '00:30'],
+  ['time', 'at 12:30 pm', '12:30'],
   ['time', 'three thirty in the afternoon', '15:30'],
   ['time', 'seven', '07:00'],
   ['time', 'I think I would take the one over there', null],
