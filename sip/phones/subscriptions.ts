@@ -30,6 +30,8 @@ interface Subscription {
   readonly answered: AnsweredChallenges
   /** `terminated`: its last NOTIFY is to be sent, or pending. */
   phase: 'active' | 'terminated'
+  /** What that one says: its time is over, or it is not wanted any more and must not be asked for again (RFC 6665 §4.1.3). */
+  endReason: 'timeout' | 'rejected'
   expiresAt: number
   expiry: Deadline | null
   version: number
@@ -86,6 +88,7 @@ export class Subscriptions implements SubscriptionBook {
       credentials: null,
       answered: NO_CHALLENGES,
       phase: 'active',
+      endReason: 'timeout',
       expiresAt: now,
       expiry: null,
       version: 0,
@@ -158,8 +161,9 @@ export class Subscriptions implements SubscriptionBook {
     if (one === undefined || one.phase !== 'active') return false
     this.#core.deadlines.cancel(one.expiry)
     one.phase = 'terminated'
+    one.endReason = 'rejected'
     one.next = null
-    if (!one.isNotifying) this.#send(one, null, now, 'rejected')
+    if (!one.isNotifying) this.#send(one, null, now)
     return true
   }
 
@@ -178,7 +182,7 @@ export class Subscriptions implements SubscriptionBook {
     this.#send(one, state, now)
   }
 
-  #send(one: Subscription, state: PackageState | null, now: number, reason = 'timeout'): void {
+  #send(one: Subscription, state: PackageState | null, now: number): void {
     const { dialog } = one
     const isLast = one.phase === 'terminated'
     one.isNotifying = true
@@ -186,7 +190,7 @@ export class Subscriptions implements SubscriptionBook {
     const event = one.eventId === null ? one.package : `${one.package};id=${one.eventId}`
     const headers: HeaderFields = [
       ['Event', event],
-      ['Subscription-State', isLast ? `terminated;reason=${reason}` : `active;expires=${leftS}`],
+      ['Subscription-State', isLast ? `terminated;reason=${one.endReason}` : `active;expires=${leftS}`],
       ['Contact', this.#core.contactIn(dialog, '')],
     ]
     const body = state === null ? null : bodyOfState(state, one.entity, one.version++)

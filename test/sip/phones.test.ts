@@ -165,6 +165,18 @@ test('one that is not refreshed ends when its time is over, with a NOTIFY that s
   assert.equal([scene.server.agent.transactionCount, scene.server.agent.nextDeadline()], [0, null])
 })
 
+test('RFC 6665 §4.1.3: one that we end is told so by `rejected`, also if a NOTIFY was still unanswered: the phone is not to ask again', () => {
+  for (const isAnswered of [true, false]) {
+    const scene = new Scene()
+    const id = scene.subscribe()
+    if (isAnswered) scene.answer(200)
+    scene.server.do(scene.server.agent.endSubscription(id, 0))
+    if (!isAnswered) scene.answer(200)
+    assert.is(scene.notifies.length, 2)
+    assert.match(scene.notifies[1]!, 'Subscription-State: terminated;reason=rejected')
+  }
+})
+
 test('a NOTIFY that is answered 481, or not at all, ends it; one that is answered 503 with Retry-After does not', () => {
   for (const [status, extra, ends] of [
     [481, [], true],
