@@ -103,6 +103,8 @@ export class TicketedPackets {
       jitter.skip(sequence)
       return
     }
+    // What was made up has not been lost: it is late, or its sender fell silent.
+    if (((sequence + 1) & 0xffff) === this.#awaited) this.#awaited = -1
     const at8k = this.#mayCountSamples ? this.#onItsClock(jitter, sequence, timestamp, units) : timestamp
     const slot = this.#nextSlot
     this.#tickets.fill(slot, 0, units)

@@ -58,6 +58,9 @@ export class Continuity {
   /** From packet to packet [timestamp units]. */
   step = 0
   #clockRateHz = 0
+  /** How far the last packet that was judged was behind the one before, 0: it was the first; and the number after it. */
+  #stepped = 0
+  #steppedNext = -1
   #held: HeldPacket | null = null
   /** From this number on, each packet is one step behind the one before. */
   #evenSince = 0
@@ -146,7 +149,9 @@ export class Continuity {
     this.#clockRateHz = clockRateHz
     this.#fastest = Number.NaN
     this.#fastestSince = Number.NaN
-    this.#follow(sequence, timestamp, clockRateHz / 50)
+    this.step = clockRateHz / 50
+    this.#follow(sequence, timestamp, this.step)
+    this.#stepped = 0
     return 'on'
   }
 
@@ -157,9 +162,16 @@ export class Continuity {
 
   #follow(sequence: number, timestamp: number, step: number, isEven = false): void {
     if (!isEven) this.#evenSince = sequence
-    if (step > 0 && step <= this.#longest) this.step = step
+    if (step > 0 && step <= this.#longest && (step < this.step || this.#isNoPause(sequence, step))) this.step = step
     this.nextSequence = (sequence + 1) & 0xffff
+    this.#stepped = step
+    this.#steppedNext = this.nextSequence
     this.nextTimestamp = (timestamp + this.step) | 0
+  }
+
+  /** Packets that become longer are as far apart twice in a row, and pauses are not. */
+  #isNoPause(sequence: number, step: number): boolean {
+    return sequence === this.#steppedNext && (this.#stepped === 0 || this.#stepped === step)
   }
 
   /** From the newest packet. */

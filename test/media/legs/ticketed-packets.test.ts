@@ -121,6 +121,28 @@ test('a lost packet that the next one repeats is recovered, else it is made up (
   codec.close()
 })
 
+test('a sender that leaves out pauses has lost nothing: no frame more is kept waiting for what its packets repeat', async () => {
+  const sent = await packets(100, 20)
+  const codec = Object.assign(await OpusCodec.open(), { repeats: () => true })
+  const audio = new TicketedPackets(codec)
+  const jitter = new JitterBuffer({ silenceByte: NO_TICKET })
+  const reserved: number[] = []
+  jitter.reserve = frames => void reserved.push(frames)
+  const [tickets, frame] = [new Uint8Array(TICKETS), new Int16Array(FRAME)]
+  for (let tick = 0, n = 0; n < sent.length; tick++) {
+    // 200 ms of every 600.
+    if (tick % 30 < 20) {
+      const timestamp = audio.timestampOf(tick * 960)
+      audio.push(jitter, n, timestamp, sent[n]!, 0, sent[n]!.length, tick * 20)
+      n++
+    }
+    const result = jitter.pull(tickets, tick * 20 + 10)
+    if (result === 'audio' || result === 'lost') audio.play(result, tickets, frame)
+  }
+  codec.close()
+  assert.equal(reserved, [])
+})
+
 test('after a long silence nothing is made up any more, and audio goes on when it comes again', async () => {
   const order = inOrder(100).map(i => (i >= 20 && i < 70 ? null : i))
   const { samples } = await play(await packets(100, 20), 20, order)

@@ -24,7 +24,8 @@ class Stream {
     this.#now += laterMs
     const packet = Object.assign(new RtpPacket(), { sequence: sequence & 0xffff, timestamp: timestamp >>> 0 })
     const transit = (8 * this.#now - (timestamp + continuity.timestampShift)) | 0
-    const judgement = continuity.judge(packet, transit, this.#before, 8000, this.#now)
+    const isNext = packet.sequence === continuity.nextSequence && (packet.timestamp | 0) === continuity.nextTimestamp
+    const judgement = isNext ? this.#next(packet) : continuity.judge(packet, transit, this.#before, 8000, this.#now)
     if (judgement !== 'on') this.judged.push(judgement)
     if (judgement === 'held') {
       continuity.hold(packet, BYTES, transit, this.#now)
@@ -34,6 +35,13 @@ class Stream {
     if (held !== null) this.#pass(held)
     this.#pass(packet)
     return this
+  }
+
+  /** As a leg does. */
+  #next({ sequence, timestamp }: RtpPacket): 'on' {
+    this.continuity.nextSequence = (sequence + 1) & 0xffff
+    this.continuity.nextTimestamp = (timestamp + this.continuity.step) | 0
+    return 'on'
   }
 
   talk(packets: number, sequence: number, timestamp: number): this {
@@ -165,6 +173,31 @@ test('what follows a pause is as long after what came before, whatever its times
     .talk(10, 131, 123_456_789 + FRAME)
   const [before, after] = stream.passed.slice(29, 31)
   assert.equal([after![0] - before![0], after![1] - before![1]], [1, 51 * FRAME])
+})
+
+test('a short pause is not how long a packet lasts: a loss right behind it is no restart', () => {
+  for (const pauseMs of [40, 80, 160, 180]) {
+    const stream = new Stream().talk(30, 100, 0)
+    let frames = 30
+    for (let sequence = 130; sequence < 900; sequence += 100) {
+      frames += pauseMs / 20
+      stream.receive(sequence, frames * FRAME, pauseMs + 20)
+      frames += 2
+      stream.receive(sequence + 2, frames * FRAME, 40).talk(97, sequence + 3, (frames + 1) * FRAME)
+      frames += 98
+    }
+    assert.equal(stream.judged, [], `${pauseMs} ms`)
+    assert.is(stream.passed.at(-1)![1], (frames - 1) * FRAME)
+  }
+})
+
+test('packets that become longer are known by the second one, shorter ones at once', () => {
+  const stream = new Stream().talk(30, 100, 0)
+  for (let n = 0; n < 5; n++) stream.receive(130 + n, (30 + 3 * n) * FRAME, n === 0 ? 20 : 60)
+  assert.is(stream.continuity.step, 3 * FRAME)
+  stream.receive(135, 45 * FRAME, 60).receive(136, 46 * FRAME)
+  assert.is(stream.continuity.step, FRAME)
+  assert.equal(stream.judged, [])
 })
 
 test.run()
