@@ -18,7 +18,7 @@ import { builtInCalled, paymentAsked, useBuiltIn } from './built-in-tools.ts'
 import { bookByAssistant, callbackTool, isCallbackCall } from './callback-tool.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { END_CALL } from './tool-names.ts'
-import { handOverOf, runTool, type ToolCall, type ToolResult, toolsOf, transferName } from './tools.ts'
+import { handOverOf, keyOfUse, runTool, type ToolCall, type ToolResult, toolsOf, transferName } from './tools.ts'
 
 type HandingOver = Extract<AfterTurn, { kind: 'hand_over' }>
 
@@ -27,6 +27,8 @@ export interface AssistantProgress {
   messages: ChatMessage[]
   /** Numbers the turns of the assistant. */
   turns: number
+  /** Number of tools that were used, which older versions did not store. */
+  uses?: number
   /** How many times in a row the caller has said nothing. */
   silences: number
   /** The turn that is being spoken; null: none. */
@@ -187,7 +189,7 @@ export class AssistantSession implements Listener<Utterance> {
   async #make(turn: Turn, making: Making): Promise<void> {
     const { tenant, call } = this.#stage
     const settings = this.#settings
-    const { key, signal } = making
+    const { signal } = making
     const made = await reply(
       this.#parts,
       {
@@ -197,21 +199,24 @@ export class AssistantSession implements Listener<Utterance> {
         messages: [...this.progress.messages],
         tools: [...toolsOf(settings), ...callbackTool(settings)],
         conclude: called => conclusionOf(settings, called),
-        run: called => this.#use({ ...called, key: `${key}-${called.id}`, signal }),
+        run: called => this.#use({ ...called, signal }),
         filler: this.#phrases.filler,
         signal,
       },
       {
         ...making,
-        tool: ({ name, input, output, status }) => {
+        tool: ({ name, input, output, status }, told) => {
           const kind = isCallbackCall(settings, name) ? ('callback' as const) : ('tool' as const)
           const entry = { node_key: NODE_KEY, kind, name, input, output, dry_run: false, status }
           this.#steps.push({ step: 'action', entry, at: this.#stage.now().toISOString() })
+          // Known from now on, also if the caller does not wait for the answer. Whether a request that this has cut short took effect is not known.
+          if (status === 'failed' && signal.aborted) return
+          this.progress.uses = (this.progress.uses ?? 0) + 1
+          for (const message of told) this.#remember(message)
         },
       },
     )
     if (turn.abort.signal.aborted) return
-    for (const message of made.messages) if (message.role !== 'assistant') this.#remember(message)
     turn.after = made.after ?? turn.after
     if (made.failed === null) return
     this.#parts.log.warn({ callId: call.id, reason: made.failed }, 'no model answers')
@@ -219,7 +224,7 @@ export class AssistantSession implements Listener<Utterance> {
     turn.after = this.#wayOut
   }
 
-  #use(called: ToolCall & { key: string; signal: AbortSignal }): Promise<ToolResult> {
+  #use(called: ToolCall & { signal: AbortSignal }): Promise<ToolResult> {
     const { tenant, call } = this.#stage
     const settings = this.#settings
     if (isCallbackCall(settings, called.name)) {
@@ -228,7 +233,8 @@ export class AssistantSession implements Listener<Utterance> {
     const tool = builtInCalled(settings, called.name)
     const documentIds = settings.kb_document_ids
     if (tool !== undefined) return useBuiltIn(this.#parts, this.#stage, { tool, documentIds }, called)
-    return runTool(this.#parts, settings, { ...called, tenant, call: partiesOf(call) })
+    const key = keyOfUse(call.id, String(this.progress.uses ?? 0), called)
+    return runTool(this.#parts, settings, { ...called, key, tenant, call: partiesOf(call) })
   }
 
   /** Only the part of a turn that was heard counts as said. */

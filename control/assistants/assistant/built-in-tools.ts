@@ -45,8 +45,9 @@ export async function useBuiltIn(
   { input }: ToolCall,
 ): Promise<ToolResult> {
   if (tool.kind === SEARCH_KNOWLEDGE) return searchKnowledge(parts, stage.tenant, tool, { input, documentIds })
-  if (tool.kind !== PRESS_KEYS) return failed(`${tool.name} cannot be used now`)
-  return pressKeys(stage, tool, input)
+  if (tool.kind === PRESS_KEYS) return pressKeys(stage, tool, input)
+  // A payment whose input fits is no use of a tool, see `paymentAsked`.
+  return failed(inputProblem(tool.definition.parameters, input) ?? `${tool.name} cannot be used now`)
 }
 
 /** Sends keys. The journal shows them only if media says that no card payment is in progress. */

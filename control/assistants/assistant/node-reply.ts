@@ -20,7 +20,7 @@ import { assistantSettings, type LiveSettings } from '../assistant-settings.ts'
 import { builtInCalled, searchKnowledge } from './built-in-tools.ts'
 import { type ReplyParts, reply, spokenInstructions } from './reply.ts'
 import { SEARCH_KNOWLEDGE } from './tool-names.ts'
-import { ownTools, runTool, type ToolCall, type ToolResult } from './tools.ts'
+import { keyOfUse, ownTools, runTool, type ToolCall, type ToolResult } from './tools.ts'
 
 interface FlowModelParts {
   store: Store
@@ -113,7 +113,7 @@ async function nodeReply(
     if (builtIn !== undefined) {
       return searchKnowledge({ db: store.db, passagesFor }, tenant, builtIn, { input: called.input, documentIds })
     }
-    const key = `${listener?.key ?? ''}-${called.id}`
+    const key = keyOfUse(parties.call_id ?? '', `${request.history.length}.${used.length}`, called)
     return runTool(http, { tools, shared }, { ...called, tenant, call: parties, key, signal: heard })
   }
   const made = await reply<{ value: string | null }>(

@@ -34,7 +34,8 @@ interface ReplyHooks {
   firstToken: () => void
   model: (name: string) => void
   tokens: (input: number, output: number) => void
-  tool: (used: ToolUse) => void
+  /** `messages`: what the model is to remember of it. */
+  tool: (used: ToolUse, messages: readonly ChatMessage[]) => void
 }
 
 interface ReplyRequest<After> {
@@ -52,10 +53,9 @@ interface ReplyRequest<After> {
   signal: AbortSignal
 }
 
-/** The outcome of a reply: the next step, and what the model is to remember of tools. `failed`: no model answered. */
+/** The outcome of a reply: the next step. `failed`: no model answered. */
 interface Reply<After> {
   after: After | null
-  messages: ChatMessage[]
   failed: string | null
 }
 
@@ -76,23 +76,24 @@ export async function reply<After>(
   const added: ChatMessage[] = []
   for (let round = 0; round < MAX_ROUNDS && !signal.aborted; round++) {
     const made = await oneAnswer(parts, shown, known, added, hooks)
-    if (made.failed !== null) return { after: null, messages: added, failed: made.failed }
+    if (made.failed !== null) return { after: null, failed: made.failed }
     const after = made.calls.map(request.conclude).find(one => one !== null) ?? null
-    if (after !== null || made.calls.length === 0) return { after, messages: added, failed: null }
+    if (after !== null || made.calls.length === 0) return { after, failed: null }
     if (made.said !== '') added.push({ role: 'assistant', text: made.said })
+    const mayFill = made.said === '' && round === 0
     for (const call of made.calls) {
       if (signal.aborted) break
-      const { shown: input = call.input, ...result } = await toolWithFiller(
-        request,
-        call,
-        hooks,
-        made.said === '' && round === 0,
-      )
-      hooks.tool({ name: call.name, input: shownInput(input), ...result })
-      added.push({ role: 'call', ...call, input }, { role: 'result', id: call.id, output: result.output })
+      const { shown: input = call.input, ...result } = await toolWithFiller(request, call, hooks, mayFill)
+      const { id, name } = call
+      const told: ChatMessage[] = [
+        { role: 'call', id, name, input },
+        { role: 'result', id, output: result.output },
+      ]
+      hooks.tool({ name, input: shownInput(input), ...result }, told)
+      added.push(...told)
     }
   }
-  return { after: null, messages: added, failed: signal.aborted ? null : 'the model only asks for tools' }
+  return { after: null, failed: signal.aborted ? null : 'the model only asks for tools' }
 }
 
 async function oneAnswer(

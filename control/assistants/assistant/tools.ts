@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { FlowValue } from '../../flows/engine/graph.ts'
 import type { ChatTool } from '../../models/model.ts'
 import { BUILT_IN_TOOLS, type BuiltInKind } from '../../tools/built-in.ts'
@@ -102,7 +103,16 @@ const plainHttp = ({ url }: AssistantTool): HttpSettings => ({
   response: {},
 })
 
-/** Runs one of the assistant's HTTP tools. `key` is the same when it is repeated. */
+/**
+ * The Idempotency-Key of a use. It is the same if a model asks for the use again at the same place of the call, after it was interrupted or in another
+ * process: models give other IDs then.
+ */
+export const keyOfUse = (callId: string, place: string, { name, input }: ToolCall): string =>
+  `${callId}-${place}-${createHash('sha256')
+    .update(JSON.stringify([name, input]))
+    .digest('base64url')}`
+
+/** Runs one of the assistant's HTTP tools. */
 export async function runTool(
   parts: ToolParts,
   settings: HttpTools,

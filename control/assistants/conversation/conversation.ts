@@ -115,7 +115,6 @@ export class Conversation<A> {
         timing.input_tokens = (timing.input_tokens ?? 0) + input
         timing.output_tokens = (timing.output_tokens ?? 0) + output
       },
-      key: `${stage.call.id}-${turn.number}`,
       signal,
     })
       .catch((error: unknown) => {

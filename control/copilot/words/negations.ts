@@ -8,7 +8,6 @@ const NEGATIONS = new Set(
 /** Maximum distance between `why` and a `not` that makes a suggestion: "why don't you …". */
 const WHY_REACH = 2
 
-/** Whether a word is a negation. */
 export const isNegation = (word: string): boolean => NEGATIONS.has(word)
 
 /** Whether the word at this place negates what is around it: "why not …" does not. */

@@ -15,8 +15,6 @@ export interface ReplyListener {
   firstToken: () => void
   model: (name: string) => void
   tokens: (input: number, output: number) => void
-  /** Idempotency key of the line for servers of tools: the same if it is generated again. */
-  key: string
   /** Aborted when nobody listens any more. */
   signal: AbortSignal
 }

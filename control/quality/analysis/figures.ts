@@ -1,5 +1,5 @@
 import type { Conversation, Line } from './conversation.ts'
-import { customerSentiment } from './sentiment.ts'
+import { customerSentiment, rounded } from './sentiment.ts'
 import { plainWords } from './words.ts'
 
 /** Figures of a call; null: they cannot be determined. */
@@ -47,7 +47,6 @@ export function figuresOf({ lines, language }: Pick<Conversation, 'lines' | 'lan
   }
 }
 
-const rounded = (value: number): number => Math.round(value * 1000) / 1000
 const seconds = (ms: number): number => Math.round(ms / 100) / 10
 
 function longestSilence(lines: readonly Line[]): number {

@@ -27,7 +27,7 @@ export function customerSentiment(lines: readonly Line[], language: string | nul
 
 function meanOf(lines: readonly Line[]): number | null {
   const all = lines.map(({ text }) => sentimentOf(wordsOf(text))).filter(value => value !== null)
-  return all.length === 0 ? null : round(all.reduce((sum, value) => sum + value, 0) / all.length)
+  return all.length === 0 ? null : rounded(all.reduce((sum, value) => sum + value, 0) / all.length)
 }
 
-const round = (value: number): number => Math.round(value * 1000) / 1000
+export const rounded = (value: number): number => Math.round(value * 1000) / 1000

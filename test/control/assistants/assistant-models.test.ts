@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { type ChatAnswer, type ChatAsked, ChatProvider } from '../../fakes/chat-provider.ts'
+import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
 import { callOf, type LiveWorld, makeLiveWorld } from './live-world.ts'
@@ -21,7 +22,7 @@ interface Scene {
 
 /** A caller who asks "Where is my order?" of an assistant with these models. */
 async function scene(
-  answer: (asked: ChatAsked) => ChatAnswer,
+  answer: (asked: ChatAsked) => ChatAnswer | Promise<ChatAnswer>,
   settings: (world: LiveWorld) => Promise<object>,
   before: (world: LiveWorld) => Promise<unknown> = async () => {},
 ): Promise<Scene> {
@@ -94,6 +95,56 @@ test('a tool that takes its time is not waited for in silence; input that does n
   )
   await close()
   await new Promise(resolve => server.close(resolve))
+})
+
+test('a caller who speaks before the answer comes interrupts no memory: what a tool has done is known, and not done again', async () => {
+  const server = await new WebhookReceiver().listen()
+  server.answer = response => response.end('booked')
+  const tool = { name: 'book', description: 'Books a table.', url: `${server.url}/`, parameters: {} }
+  const rounds: (ChatAnswer | Promise<ChatAnswer>)[] = [{ tool: 'book', input: { seats: 4 } }, new Promise(() => {})]
+  const { world, provider, said, close } = await scene(
+    () => rounds.shift() ?? { text: 'It is booked.' },
+    async () => ({ tools: [tool] }),
+  )
+  await until(() => provider.asked.length === 2)
+  world.media.utter('part_1', 'Are you still there?')
+  await until(() => said().includes('It is booked.'))
+  assert.equal(
+    provider.asked
+      .at(-1)!
+      .messages.slice(2)
+      .map(({ role, content }) => [role, content]),
+    [
+      ['user', 'Where is my order?'],
+      ['assistant', null],
+      ['tool', 'booked'],
+      ['user', 'Are you still there?'],
+    ],
+  )
+  assert.is(server.received.length, 1)
+  await close()
+  await server.close()
+})
+
+test('a tool that another process uses once more, since the first one died, has the same Idempotency-Key', async () => {
+  const server = await new WebhookReceiver().listen()
+  server.answer = response => void (server.received.length === 1 || response.end('booked'))
+  const tool = { name: 'book', description: 'Books a table.', url: `${server.url}/`, parameters: {} }
+  const { world, said, close } = await scene(
+    ({ messages }) => {
+      const isBooked = messages.some(({ role }) => role === 'tool')
+      return isBooked ? { text: 'It is booked.' } : { tool: 'book', input: { seats: 4 } }
+    },
+    async () => ({ tools: [tool] }),
+  )
+  await until(() => server.received.length === 1)
+  await world.media.committed()
+  await world.restart()
+  await until(() => said().includes('It is booked.'))
+  const keys = server.received.map(({ headers }) => headers['idempotency-key'])
+  assert.equal([keys.length, new Set(keys).size], [2, 1])
+  await close()
+  await server.close()
 })
 
 test('the fallback model answers when the first fails', async () => {

@@ -140,6 +140,15 @@ test('take_payment: the model knows the currency, the line of the tool is called
   await close()
 })
 
+test('take_payment: a model that gives an amount in another form is told which one is asked for', async () => {
+  const { world, provider, assist, close } = await makeDesk([{ tool: 'take_payment', input: { amount: '12,50' } }])
+  await assist([{ kind: 'take_payment' }])
+  await talk(world, 'I want to pay.')
+  await until(() => provider.asked.length === 2)
+  assert.match(told(provider)[0]!, /^failed: amount must match/)
+  await close()
+})
+
 test('a call uses the tools as they were when its assistant took it; the next one has the new version', async () => {
   const server = await new WebhookReceiver().listen()
   server.say(200)
