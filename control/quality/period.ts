@@ -15,6 +15,10 @@ export const periodFields = {
   to: Type.Optional(timestamp('Calls made before; default: now.')),
 }
 
+/** A parameter that restricts a list to one value. */
+export const only = (which: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
+
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 400

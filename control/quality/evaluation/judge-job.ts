@@ -79,7 +79,6 @@ async function judge(
   options: Required<Pick<AskOptions, 'signal' | 'paid'>>,
 ): Promise<Judgements | ModelFailure> {
   if (rubric.length === 0) return new Map()
-  const { text } = promptOf(conversation)
   const list = rubric.map(({ key, label, description }) => `${key}: ${label}. ${description}`)
   const question = {
     name: 'qa_evaluation',
@@ -91,7 +90,7 @@ async function judge(
       'Criteria, by key:',
       ...list,
     ].join('\n'),
-    messages: [{ role: 'customer' as const, text }],
+    messages: [{ role: 'customer' as const, text: promptOf(conversation) }],
   }
   const answer = await ask(models, question, { ...options, timeoutMs: TIMEOUT_MS })
   if (isModelFailure(answer)) return answer

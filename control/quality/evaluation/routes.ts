@@ -10,6 +10,7 @@ import type { Models } from '../../models/choice.ts'
 import { qualityOfTenant } from '../../organisation/quality.ts'
 import { readConversation } from '../analysis/conversation.ts'
 import { modelsFor } from '../models-for.ts'
+import { only } from '../period.ts'
 import { calibrationRoute } from './calibration.ts'
 import { addReview, changeEvaluation, type EvaluationDeps } from './change.ts'
 import { evaluate } from './evaluate.ts'
@@ -21,8 +22,6 @@ interface EvaluationRouteDeps extends EvaluationDeps {
   models: Models
 }
 
-const only = (which: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
 const listQuery = input({
   ...listParameters,
   call_id: only('of this call'),

@@ -6,7 +6,7 @@ import { idAt } from '../../kernel/ids.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { periodFields, periodOf } from '../period.ts'
+import { only, periodFields, periodOf } from '../period.ts'
 import { correctionOf, summaryOf } from '../summary/schema.ts'
 import type { CallSummaryRow } from '../tables.ts'
 import { gatherInsights } from './insights.ts'
@@ -19,9 +19,6 @@ interface InsightDeps {
   now: () => Date
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
 }
-
-const only = (which: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
 
 type MarkedCall = CallSummaryRow & { user_id: string | null; queue_id: string | null }
 

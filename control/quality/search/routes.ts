@@ -1,7 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely'
 import Type, { type Static } from 'typebox'
 import type { TranscriptSegmentRow } from '../../calls/programs/tables.ts'
-import type { CallRow } from '../../calls/tables.ts'
 import { invalid } from '../../http/errors.ts'
 import { listOf, listParameters, page, within } from '../../http/list.ts'
 import { operations, type Route } from '../../http/route.ts'
@@ -10,13 +9,11 @@ import { apiObject, input, nullable, oneOf, timestamp } from '../../kernel/schem
 import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { only } from '../period.ts'
 import { highlightsIn, partsOf } from './query.ts'
 import { segmentsWith } from './transcript-index.ts'
 
 const api = operations('Quality', 'recordings')
-
-const only = (which: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
 
 const searchQuery = input({
   ...listParameters,
@@ -98,5 +95,5 @@ function hits(
   return within(rows, { column: 'calls.created', range: { gte: from, lt: to } }) as never
 }
 
-const toHit = (row: Hit & Pick<CallRow, 'user_id'>, parts: readonly string[]): Static<typeof hitSchema> =>
+const toHit = (row: Hit, parts: readonly string[]): Static<typeof hitSchema> =>
   showRow(hitSchema, row, { highlights: highlightsIn(row.text, parts) })

@@ -36,14 +36,13 @@ export async function writtenSummary(
     paid: AskOptions['paid'] & object
   },
 ): Promise<SummaryContent | ModelFailure> {
-  const { text } = promptOf(conversation)
   const answer = await ask(
     models,
     {
       name: 'call_summary',
       schema: written,
       instructions: instructionsOf(conversation, given.dispositions),
-      messages: [{ role: 'customer', text }],
+      messages: [{ role: 'customer', text: promptOf(conversation) }],
     },
     { signal: given.signal, timeoutMs: TIMEOUT_MS, paid: given.paid },
   )
