@@ -222,7 +222,7 @@ export const COMMANDS = {
       inPlaceOf: nullable(id),
     }),
   ),
-  /** The caller of an incoming leg takes the place of a leg's far end; its own leg ends. `leg.replaced` if it is another node, which joins two calls. */
+  /** The caller of an incoming leg takes the place of a leg's far end, or is refused (481, 488); its own leg ends. `leg.replaced` if it is another node, which joins two calls. */
   'leg.replace': ok('main', Type.Object({ legId: id, byLegId: id })),
   /** `farEnd`: how the leg's other party ended. It is passed on as far as it means something to a phone. */
   'leg.hangup': ok(

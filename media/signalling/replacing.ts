@@ -20,6 +20,9 @@ const FORBIDDEN = 403
 /** The call was passed on too often (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
 
+/** The dialog that a caller names is not there any more, or not yet (RFC 3891 §3). */
+const NO_DIALOG = 481
+
 /** A far end that need not wait for the answer of who takes its place. */
 const LET_GO = 'let_go'
 
@@ -70,20 +73,26 @@ export class Replacing {
     this.#lines = options.lines
   }
 
-  /** A caller takes the place of the far end of a leg that rings, or talks. */
+  /** A caller takes the place of the far end of a leg that rings, or talks. If that is not possible it is refused. */
   async replace({ legId, byLegId }: Request<'leg.replace'>): Promise<Reply<'leg.replace'> | Failure> {
     const [line, by] = [this.#lines.get(legId), this.#lines.get(byLegId)]
     while (line?.opening) await line.opening
-    if (line === undefined || isOver(line)) return notFound(legId)
     if (by === undefined || by.state !== 'incoming' || by.engine !== null) return notFound(byLegId)
+    if (line === undefined || isOver(line)) {
+      this.#refuse(by, NO_DIALOG, 'not_found')
+      return notFound(legId)
+    }
     if (line.state === 'incoming' && !line.isAnswering) return this.#replaceCaller(line, by)
-    if (line.engine === null) return conflict('the leg is not talked on yet')
+    if (line.engine === null) {
+      this.#refuse(by, NO_DIALOG, 'not_found')
+      return conflict('the leg is not talked on yet')
+    }
     clearTimeout(by.timer)
     const next = this.#successor(line, { peer: by.peer, srtp: by.offer === null ? 'off' : 'optional' })
     const { descriptions } = this.#options
     const agreed = by.offer === null ? null : descriptions.answer(next, by.offer)
     if (agreed !== null && 'error' in agreed) {
-      this.#refuse(by, 488, [incompatible(line, agreed.error)])
+      this.#refuse(by, 488, 'codec_mismatch', [incompatible(line, agreed.error)])
       return { failure: 'invalid', message: `the caller's offer cannot be answered: ${agreed.error}` }
     }
     const { sessionId } = by
@@ -115,7 +124,7 @@ export class Replacing {
     const next = this.#successor(line, { peer, srtp: 'optional' })
     const agreed = line.early === null || offer === null ? null : descriptions.answer(next, offer)
     if (agreed !== null && 'error' in agreed) {
-      this.#refuse(by, 488, [incompatible(line, agreed.error)])
+      this.#refuse(by, 488, 'codec_mismatch', [incompatible(line, agreed.error)])
       return { failure: 'invalid', message: `the caller's offer cannot be answered: ${agreed.error}` }
     }
     this.#lines.bind(by, '')
@@ -137,8 +146,8 @@ export class Replacing {
     if (peer?.proxy?.joins === true) this.#lines.emit('leg.replaced', { legId, by: from, joins: true })
   }
 
-  #refuse(line: Line, status: number, headers: [string, string][]): void {
-    line.endReason = 'codec_mismatch'
+  #refuse(line: Line, status: number, reason: EndedReason, headers: [string, string][] = []): void {
+    line.endReason = reason
     line.refusedWith = status
     this.#options.sip().do((agent, now) => agent.reject(line.sessionId, status, now, { headers }))
   }

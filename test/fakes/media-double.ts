@@ -123,7 +123,11 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   },
   'leg.replace': (model, { legId, byLegId }) => {
     const [leg, by] = [model.legs.get(legId), model.legs.get(byLegId)]
-    if (leg === undefined || by === undefined) return notFound(legId)
+    if (by === undefined) return notFound(byLegId)
+    if (leg === undefined) {
+      model.hangUp(byLegId, 'not_found', 481)
+      return notFound(legId)
+    }
     if (leg.state !== 'answered') model.pickUp(legId)
     if (by.joins) model.emit('leg.replaced', { legId, by: partyOf('node', 'phones'), joins: true })
     model.hangUp(byLegId, 'transfer_completed')

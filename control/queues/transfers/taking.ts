@@ -31,11 +31,9 @@ export async function takeMembersCall({ store }: { store: Store }, media: MediaP
     return
   }
   const reply = await media.request('leg.replace', { legId: replaces, byLegId: legId })
-  if (!isFailure(reply)) return
-  if (left !== null && !joins && !isUndecided(reply)) await store.transaction(trx => giveBack(trx, taking, left))
-  // The dialog has just ended, or was answered elsewhere.
-  if (reply.failure === 'invalid') return
-  await media.request('leg.reject', { legId, sipCode: 481, reason: 'not_found' })
+  if (!isFailure(reply) || left === null || joins || isUndecided(reply)) return
+  // The dialog has just ended, or was answered elsewhere: media has refused the caller.
+  await store.transaction(trx => giveBack(trx, taking, left))
 }
 
 /** Gives a colleague's ring to the member. Returns how it was, null for an own one, or the SIP status of the refusal. */

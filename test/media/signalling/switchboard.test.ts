@@ -320,6 +320,21 @@ test('a phone that gives up just after its call has taken the place of another e
   other.close()
 })
 
+test('RFC 3891 §3: a caller that is to take the place of a call that has just ended is answered 481, at once', async () => {
+  const before = await incoming(70)
+  await media.answer(before)
+  const other = await RawPhone.open(media)
+  await other.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 2)
+  await media.run('leg.hangup', { legId: before, reason: 'api_hangup' })
+  const byLegId = media.of('leg.incoming')[1]!.legId
+  assert.ok(isFailure(await media.run('leg.replace', { legId: before, byLegId })))
+  await other.expect('SIP/2.0 481')
+  const { legId, reason } = media.of('leg.ended').at(-1)!
+  assert.equal([legId, reason], [byLegId, 'not_found'])
+  other.close()
+})
+
 test('a caller is answered by one command to its engine thread, and its room is there when the answer is told', async () => {
   await phone.call()
   await media.engine.until(() => media.of('leg.incoming').length === 1)
