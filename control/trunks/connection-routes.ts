@@ -320,7 +320,8 @@ function portOf(row: Pick<Columns, 'host' | 'port'>, body: Change): number {
   const isNew = body.host !== undefined && row.host === null
   const host = sipHost(body.host ?? '')?.bare ?? ''
   if (isNew && isIP(host) === 0) return 0
-  return body.transport === 'tls' && row.port === SIP_PORT ? SIPS_PORT : row.port
+  const [other, own] = body.transport === 'tls' ? [SIP_PORT, SIPS_PORT] : [SIPS_PORT, SIP_PORT]
+  return body.transport != null && row.port === other ? own : row.port
 }
 
 /** Why a connection cannot have these columns; null: it can. */

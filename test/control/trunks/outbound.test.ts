@@ -142,6 +142,14 @@ test('a name without a port is found by DNS, an address is not, and a port that 
   assert.is((await read({ transport: null })).transport, null)
 })
 
+test('the default port of an address follows its transport, there and back; one that was given stays', async () => {
+  const id = await make('x', { host: '192.0.2.50' })
+  const change = async (body: object) => (await app.live(`PATCH /v1/connections/${id}`, body)).body.port
+  const ports = [await change({ transport: 'tls' }), await change({ name: 'y' }), await change({ transport: 'udp' })]
+  assert.equal(ports, [5061, 5061, 5060])
+  assert.equal([await change({ port: 5080 }), await change({ transport: 'tls' })], [5080, 5080])
+})
+
 test('hosts are tried by priority, and at random by weight within one', () => {
   const host = (name: string, priority: number, weight: number) => ({ host: name, port: null, priority, weight })
   const row = {
