@@ -218,6 +218,19 @@ test('while it lasts, something passes every 24 to 29 s, so that NATs and firewa
   assert.is(kept().length, before, 'not of one that was refused')
 })
 
+test('that is no more often after it was refreshed, however many times', () => {
+  const desk = Desk.open()
+  const kept = () => desk.party.sent.filter(({ text }) => text === '\r\n\r\n').length
+  desk.answer(200, 'Expires: 120')
+  for (let n = 0; n < 10; n++) {
+    const [before, from] = [kept(), desk.pipe.now]
+    desk.untilNext(120_000)
+    const most = Math.ceil((desk.pipe.now - from) / 24_000)
+    assert.ok(kept() - before <= most, `${kept() - before} after ${n} refreshes, ${most} at most`)
+    desk.answer(200, 'Expires: 120')
+  }
+})
+
 test('when its connection is closed, it registers again at once, or a minute after the last time, and other connections mean nothing (RFC 5626 §4.5)', () => {
   const desk = Desk.open()
   const close = (port: number) => desk.party.do(desk.party.agent.disconnected({ ...REGISTRAR, port }, desk.pipe.now))

@@ -212,6 +212,81 @@ test('after a change was refused the session is refreshed with the description t
   assert.match(alice.sentLike('INVITE').at(-1)!.text, /\r\n\r\noffer$/)
 })
 
+test('RFC 3261 §14.1: while a change of either side is open no other one is sent, also if the open one was to be taken back', () => {
+  const { pipe, alice, bob, a, b } = call({ alter: withoutUpdate })
+  bob.onEvent = () => {}
+  alice.do(alice.agent.reinvite(a, body('first'), 100))
+  alice.do(alice.agent.withdrawReinvite(a))
+  assert.equal(alice.agent.reinvite(a, body('second'), 100), [])
+  pipe.run(200)
+  assert.equal(bob.agent.reinvite(b, body('third'), 200), [])
+  bob.do(bob.agent.acceptReinvite(b, body('late'), 200))
+  assert.equal(bob.agent.reinvite(b, body('third'), 200), [], 'nor before the ACK')
+  pipe.run(300)
+  assert.is(textOf(alice.event('reinviteAnswered').body), 'late')
+  bob.do(bob.agent.reinvite(b, body('third'), 300))
+  pipe.run(400)
+  assert.is(textOf(bob.event('reinviteAnswered').body), 'again')
+})
+
+test('RFC 4028 §7.4: a change that is answered 422 is sent again with the longer interval, and counts as one', () => {
+  let refusals = 1
+  const tooSmall = (text: string): string =>
+    text.startsWith('SIP/2.0 200') && /CSeq: 2 /.test(text) && refusals-- > 0
+      ? text.replace('200 OK', '422 Session Interval Too Small').replace(/\r\nContact/, '\r\nMin-SE: 500\r\nContact')
+      : text
+  const { pipe, alice, a } = call({ alter: text => withoutUpdate(tooSmall(text)), alice: { sessionExpiresS: 100 } })
+  alice.do(alice.agent.reinvite(a, body('hold'), 100))
+  pipe.run(1000)
+  assert.match(alice.sentLike('INVITE').at(-1)!.text, /\r\nSession-Expires: 500;[\s\S]*\r\n\r\nhold$/)
+  assert.is(textOf(alice.event('reinviteAnswered').body), 'again')
+  assert.not(alice.events.some(({ kind }) => kind === 'reinviteRejected'))
+})
+
+test('after a change of theirs was refused both sides may ask for another one (RFC 3261 §14.2)', () => {
+  const scene = call({ alter: withoutUpdate })
+  const { pipe, alice, bob, a, b } = scene
+  bob.onEvent = ({ kind, sessionId }) => {
+    if (kind === 'reinvite') bob.do(bob.agent.rejectReinvite(sessionId, 488, pipe.now))
+  }
+  alice.do(alice.agent.reinvite(a, body('refused'), 100))
+  pipe.run(200)
+  bob.do(bob.agent.reinvite(b, body('from bob'), 200))
+  pipe.run(300)
+  assert.is(textOf(bob.event('reinviteAnswered').body), 'again')
+  accepting(bob)
+  alice.do(alice.agent.reinvite(a, body('another'), 300))
+  pipe.run(400)
+  assert.is(textOf(alice.event('reinviteAnswered').body), 'again')
+})
+
+test('RFC 4028 §9: a re-INVITE whose interval is below our minimum is answered 422 with Min-SE, and changes nothing', () => {
+  const scene = call({ bob: { minSessionExpiresS: 120 } })
+  const { alice, bob, pipe } = scene
+  const like = alice.sentLike('ACK')[0]!.text.split('\r\n\r\n')[0]!
+  const head = like
+    .replace(/^ACK/, 'INVITE')
+    .replace(/CSeq: .*/, 'CSeq: 9 INVITE')
+    .replace(/branch=\w+/, 'branch=z9hG4bKshort')
+  const extra = 'Contact: <sip:alice@192.0.2.1:5060>\r\nSession-Expires: 100\r\nSupported: timer'
+  bob.do(bob.agent.receive(Buffer.from(`${head}\r\n${extra}\r\n\r\n`, 'latin1'), alice.peer, pipe.now))
+  assert.match(bob.sentLike('SIP/2.0 422')[0]!.text, /\r\nMin-SE: 120\r\n/)
+  assert.not(bob.events.some(({ kind }) => kind === 'reinvite'))
+})
+
+test('a change that is answered 100 and nothing more for three minutes counts as not answered (RFC 3261 §12.2.1.2): the call ends', () => {
+  const { pipe, alice, bob, a } = call({ alter: withoutUpdate })
+  bob.onEvent = () => {}
+  alice.do(alice.agent.reinvite(a, body('never answered'), 100))
+  pipe.run(179_000)
+  pipe.lose = () => true
+  assert.not(alice.events.some(({ kind }) => kind === 'ended'))
+  pipe.run(182_000)
+  assert.is(alice.event('ended').sessionId, a)
+  pipe.run(400_000)
+  assert.is(alice.agent.transactionCount, 0)
+})
+
 test('BYE that crosses a re-INVITE ends the call on both sides', () => {
   const { pipe, alice, bob, a, b } = call({ alter: withoutUpdate })
   alice.do(alice.agent.reinvite(a, body('hold'), 100))
