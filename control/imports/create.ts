@@ -130,11 +130,14 @@ async function columnsProblem(upload: Upload, reading: Reading, target: ImportTa
     const known = Object.keys(target.columns).join(', ')
     return invalid('mapping', `The target has no column ${column}; it has ${known}.`)
   }
+  const sources = Object.values(reading.mapping)
+  const twice = sources.find((name, i) => sources.indexOf(name) < i)
+  if (twice !== undefined) return invalid('mapping', `Two columns of the target are mapped to ${twice}.`)
   if (reading.format !== 'csv') return null
   const names = await firstRow(upload, reading)
   if (typeof names === 'string') return invalid('file', names)
   if (names.some(name => name.includes(UNREADABLE))) return encodingProblem(reading)
-  const stray = Object.values(reading.mapping).find(name => !names.includes(name))
+  const stray = sources.find(name => !names.includes(name))
   if (stray !== undefined) return invalid('mapping', `The file has no column ${stray}; it has ${names.join(', ')}.`)
   const [lacking] = columns.lackingIn(names)
   if (lacking === undefined) return null

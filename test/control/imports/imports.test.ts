@@ -130,6 +130,8 @@ test('what cannot fit is refused before anything is stored', async () => {
     [{ file: file('a,b\n1,2\n') }, 'mapping'],
     [{ file: file('phone\n1\n'), mapping: { nothing: 'phone' } }, 'mapping'],
     [{ file: file('phone\n1\n'), mapping: { phone: 'Tel' } }, 'mapping'],
+    [{ file: file('Tel\n1\n'), mapping: { phone: 'Tel', reason: 'Tel' } }, 'mapping'],
+    [{ file: file('{"Tel":"1"}\n'), format: 'ndjson', mapping: { phone: 'Tel', reason: 'Tel' } }, 'mapping'],
     [{ file: file('') }, 'file'],
     [{ file: file('phone,reason\n0571111111,"never closed\n') }, 'file'],
     [{ file: {} }, 'file.content_base64'],
