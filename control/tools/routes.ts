@@ -116,8 +116,10 @@ async function referencesProblem(
   deps: ToolDeps,
   trx: Trx,
   tenant: Tenant,
-  { http, target, payment, knowledge }: Definition,
+  definition: Definition,
+  before?: Definition,
 ): Promise<Problem | null> {
+  const { http, target, payment } = definition
   const names = http === null ? [] : secretsIn(http)
   const known = await knownSecrets(trx, tenant, names)
   const unknown = names.find(name => !known.has(name))
@@ -125,9 +127,11 @@ async function referencesProblem(
   if (target !== null) return deps.targetProblem(trx, tenant, target, 'target.id')
   const line = payment?.number ?? null
   if (line !== null) return deps.targetProblem(trx, tenant, { type: 'number', id: line }, 'payment.number')
-  const ids = knowledge?.document_ids ?? []
-  const named = listReferences('knowledge.document_ids', ids, 'knowledge-base document', deps.exists.kbDocument)
-  return referenceProblem(trx, tenant, named)
+  const { kbDocument } = deps.exists
+  const [named = [], had] = [definition, before].map(of =>
+    listReferences('knowledge.document_ids', of?.knowledge?.document_ids ?? [], 'knowledge-base document', kbDocument),
+  )
+  return referenceProblem(trx, tenant, named, had)
 }
 
 const change =
@@ -152,7 +156,7 @@ async function write(
   row: ToolRow,
   definition: Definition,
 ): Promise<Tool | Problem> {
-  const refused = await referencesProblem(deps, trx, context, definition)
+  const refused = await referencesProblem(deps, trx, context, definition, JSON.parse(row.definition))
   if (refused !== null) return refused
   const columns = columnsOf(definition)
   const isNew = columns.definition !== row.definition

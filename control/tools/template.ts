@@ -1,5 +1,5 @@
 /** `{{parameter}}`, and `{{secret:NAME}}`. */
-const PLACE = /\{\{\s*(?:(secret):)?([A-Za-z][A-Za-z0-9_]*)\s*\}\}/g
+const PLACE = /\{\{\s*(?:(secret):)?([^\s{}]+?)\s*\}\}/g
 
 /** The values for a template's placeholders. */
 export interface Values {

@@ -220,6 +220,8 @@ test('a deleted document leaves the lists that name it; the last of a list stays
     (await live('POST /v1/copilot_profiles', { name: 'P', kb: { document_ids: ids } })).body,
   ]
   const both = await make([hours, refund])
+  const knowledge = { document_ids: [hours, refund] }
+  const { body: tool } = await live('POST /v1/tools', { kind: 'search_knowledge', knowledge })
   const one = await make([refund])
   const none = await make([hours])
   assert.is((await live(`DELETE /v1/kb/documents/${refund}`)).status, 200)
@@ -230,6 +232,7 @@ test('a deleted document leaves the lists that name it; the last of a list stays
   assert.equal(await lists(both), [[hours], [hours]])
   assert.equal(await lists(one), [[refund], [refund]])
   assert.equal(await lists(none), [[hours], [hours]])
+  assert.equal((await live(`PATCH /v1/tools/${tool.id}`, { description: 'Opening hours.' })).status, 200)
   const versions = await Promise.all(
     [both, one, none].map(async ([, profile]) => (await live(`GET /v1/copilot_profiles/${profile.id}`)).body.version),
   )

@@ -47,6 +47,8 @@ test('a change is a version, an old one can be tested and restored; what could n
     ['http.url', { ...tool, http: { url: 'http://10.0.0.1/' } }],
     ['http', { ...tool, http: { ...http, headers: { 'x-key': '{{secret:KEY}}' } } }],
     ['http.headers', { ...tool, http: { ...http, headers: { Host: 'inside' } } }],
+    ['http.headers', { ...tool, http: { ...http, headers: { 'x-order': '{{order.id}}' } } }],
+    ['http', { ...tool, http: { ...http, headers: { 'x-key': '{{secret:SHOP-KEY}}' } } }],
     ['http.response.state', { ...tool, http: { ...http, response: { state: '$..a..b' } } }],
     ['parameters', { ...tool, parameters: { $async: true } }],
     ['parameters', { ...tool, parameters: { properties: { caller: {} } } }],
@@ -57,6 +59,13 @@ test('a change is a version, an old one can be tested and restored; what could n
     const refused = await live('POST /v1/tools', body)
     assert.equal([refused.status, refused.body.error?.param], [400, param], JSON.stringify(body))
   }
+  const dashed = { properties: { 'order-id': { type: 'integer' } } }
+  const { body: named } = await live('POST /v1/tools', {
+    ...{ name: 'dashed', parameters: dashed, http: { method: 'GET', url: `${URL.slice(0, -9)}{{order-id}}` } },
+  })
+  const shown = await live(`POST /v1/tools/${named.id}/test`, { arguments: { 'order-id': 7 } })
+  assert.is(shown.body.request.url, 'https://93.184.216.34/orders/7')
+
   const own = { name: 'orders', url: 'https://93.184.216.34/' }
   const clash = await live('POST /v1/assistants', { name: 'A', tools: [own], tool_ids: [made.id] })
   assert.is(clash.body.error.param, 'tool_ids[0]')
