@@ -6,7 +6,7 @@ import { type PaymentParts, payment } from './actions/payment.ts'
 import { transfer } from './actions/transfer.ts'
 import { httpTool } from './assistant/tools.ts'
 import { assistantSettings } from './assistant-settings.ts'
-import type { ActionOutcome, ActionScene } from './flow-play.ts'
+import { type ActionOutcome, type ActionScene, failed } from './flow-play.ts'
 import { partiesOf } from './parties.ts'
 import { voicemail } from './voicemail/message.ts'
 
@@ -46,11 +46,11 @@ async function callServer(
   if (url !== undefined) return outcomeOf(await postAction(parts, { ...use, url }))
   const settings = await assistantSettings(parts.store.db, stage.tenant, assistantId)
   const tool = settings === null ? undefined : httpTool(settings, name)
-  if (tool === undefined) return { status: 'failed', outcome: 'failed', output: null }
+  if (tool === undefined) return failed('failed')
   return outcomeOf(await useHttp(parts, tool.http, use))
 }
 
 function outcomeOf(result: HttpActionResult | UseResult): ActionOutcome {
-  if (result.outcome !== 'success') return { status: 'failed', outcome: result.outcome, output: null }
+  if (result.outcome !== 'success') return failed(result.outcome)
   return { status: 'succeeded', outcome: 'success', output: scalarOf(result.body) }
 }

@@ -54,6 +54,8 @@ export type ActionOutcome = ActionResult & {
   ending?: Ending
 }
 
+export const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
+
 interface FlowPlayParts {
   store: Store
   dataDir: string

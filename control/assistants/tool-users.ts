@@ -3,6 +3,7 @@ import type { UsesOf } from '../http/references.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { sharedTools } from '../tools/store.ts'
+import { END_CALL } from './assistant/tool-names.ts'
 import { transferName } from './assistant/tools.ts'
 import { type AssistantSettings, settingsOf } from './schema.ts'
 
@@ -26,14 +27,20 @@ export async function toolNamesProblem(
   tenant: Tenant,
   { tools, tool_ids: ids, hand_overs: handOvers }: Pick<AssistantSettings, 'tools' | 'tool_ids' | 'hand_overs'>,
 ): Promise<Problem | null> {
-  const seen = new Set([...tools.map(({ name }) => name), ...handOvers.map(({ name }) => transferName(name))])
-  for (const { id, kind, name } of await sharedTools(db, tenant, ids)) {
-    const shown = kind === 'transfer' ? transferName(name) : name
-    if (seen.has(shown)) {
-      const message = `The assistant has another tool or hand-over that the model sees as ${shown}.`
-      return invalid(`tool_ids[${ids.indexOf(id)}]`, message)
-    }
-    seen.add(shown)
-  }
-  return null
+  const shared = await sharedTools(db, tenant, ids)
+  // Offered in any case, under the description of a shared tool if there is one.
+  const ending = shared.some(({ kind }) => kind === END_CALL) ? [] : [['', END_CALL]]
+  const shown = [
+    ...ending,
+    ...tools.map(({ name }, i) => [`tools[${i}].name`, name]),
+    ...handOvers.map(({ name }, i) => [`hand_overs[${i}].name`, transferName(name)]),
+    ...shared.map(({ id, kind, name }) => [
+      `tool_ids[${ids.indexOf(id)}]`,
+      kind === 'transfer' ? transferName(name) : name,
+    ]),
+  ] as [param: string, name: string][]
+  const names = shown.map(([, name]) => name)
+  const twice = shown.find(([, name], i) => names.indexOf(name) < i)
+  if (twice === undefined) return null
+  return invalid(twice[0], `The assistant has another tool or hand-over that the model sees as ${twice[1]}.`)
 }

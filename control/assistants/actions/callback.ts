@@ -1,6 +1,6 @@
 import { isProblem, type Problem } from '../../http/errors.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
-import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import { type ActionOutcome, type ActionScene, failed } from '../flow-play.ts'
 import type { Stage } from '../stage.ts'
 
 /** A callback that a flow or an assistant requests for its caller. */
@@ -43,9 +43,7 @@ export async function callback(
     assistantId,
     note: note === null ? null : String(note),
   })
-  return isProblem(booked)
-    ? { status: 'failed', outcome: 'failed', output: null }
-    : { status: 'succeeded', outcome: 'booked', output: null }
+  return isProblem(booked) ? failed('failed') : { status: 'succeeded', outcome: 'booked', output: null }
 }
 
 /** The node's target, with its variables filled in. */

@@ -5,7 +5,7 @@ import type { ActionRequest } from '../../flows/engine/effects.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { PciOf, PciSettings } from '../../organisation/pci.ts'
-import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import { type ActionOutcome, type ActionScene, failed } from '../flow-play.ts'
 import { type CentreParts, type ReachMemo, reach, untilGone } from './reach.ts'
 
 export interface PaymentParts extends CentreParts {
@@ -14,8 +14,6 @@ export interface PaymentParts extends CentreParts {
 
 /** User-to-user information that every network carries (RFC 7433 §3.3) [octets]. */
 const MAX_TOLD = 128
-
-const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 
 /** Reasons for which a connection ends without the payment line having hung up. */
 const CUT_SHORT: readonly EndedReason[] = [

@@ -1,10 +1,9 @@
 import { publishedVersion } from '../../calls/programs/records.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
-import type { ActionOutcome, ActionScene } from '../flow-play.ts'
+import { type ActionOutcome, type ActionScene, failed } from '../flow-play.ts'
 import type { Ending } from '../programs.ts'
 import { type CentreParts, type Party, type ReachMemo, reach, untilGone } from './reach.ts'
 
-const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 const done = (ending: Ending): ActionOutcome => ({ status: 'succeeded', outcome: 'completed', output: null, ending })
 
 /** Transfers the call to the node's target. */

@@ -102,7 +102,7 @@ function messageRow(
 }
 
 async function notify({ now }: RecordParts, trx: Trx, row: CopilotSessionRow, { seq, alert, utterances }: Notice) {
-  const { key, kind, label, message, severity } = alert as Record<string, string>
+  const { key, kind, label, message, severity } = alert as CopilotAlert & Record<string, unknown>
   const object: CopilotAlert = {
     id: messageId(row.id, seq),
     object: 'copilot_alert',
@@ -111,11 +111,7 @@ async function notify({ now }: RecordParts, trx: Trx, row: CopilotSessionRow, { 
     call_id: row.call_id,
     user_id: row.user_id,
     queue_id: row.queue_id,
-    key: key ?? '',
-    kind: kind ?? '',
-    label: label ?? '',
-    message: message ?? '',
-    severity: severity ?? 'warning',
+    ...{ key, kind, label, message, severity },
     utterance_ids: utterances,
   }
   await appendEvent(trx, tenantOf(row), { type: 'copilot.alert', at: now().toISOString(), object, callId: row.call_id })

@@ -4,21 +4,14 @@ import type { Conversation, Line } from './conversation.ts'
 import { isContent, plainWords, stemOf } from './words.ts'
 
 /** Where something was said. */
-interface Evidence {
-  segment_id: string
-  participant_id: string
-  text: string
-  start_ms: number
-  end_ms: number
-}
-
-export const evidenceOf = ({ id, participantId, text, startMs, endMs }: Line): Evidence => ({
+export const evidenceOf = ({ id, participantId, text, startMs, endMs }: Line) => ({
   segment_id: id,
   participant_id: participantId,
   text,
   start_ms: startMs,
   end_ms: endMs,
 })
+type Evidence = ReturnType<typeof evidenceOf>
 
 /** A disclosure, or an item of a profile's checklist. */
 export interface Disclosure {

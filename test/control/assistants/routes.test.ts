@@ -57,6 +57,25 @@ test('PATCH merges nested objects and replaces lists', async () => {
   await close()
 })
 
+test('two tools or hand-overs that the model would see under one name are refused with the place of the second', async () => {
+  const { live, close } = await makeWholeApp()
+  const tool = (name: string) => ({ name, url: 'https://93.184.216.34/' })
+  const desk = { name: 'desk', target: { type: 'number', id: '+15550100100' } }
+  for (const [param, body] of [
+    ['tools[1].name', { tools: [tool('book'), tool('book')] }],
+    ['tools[0].name', { tools: [tool('end_call')] }],
+    ['hand_overs[1].name', { hand_overs: [desk, desk] }],
+    ['hand_overs[0].name', { tools: [tool('transfer_to_desk')], hand_overs: [desk] }],
+  ] as const) {
+    const refused = await live('POST /v1/assistants', { name: 'Desk', ...body })
+    assert.equal([refused.status, refused.body.error?.param], [400, param])
+  }
+  const { body: ending } = await live('POST /v1/tools', { kind: 'end_call', description: 'When all is said.' })
+  const made = { name: 'Desk', tools: [tool('book')], hand_overs: [desk], tool_ids: [ending.id] }
+  assert.is((await live('POST /v1/assistants', made)).status, 201)
+  await close()
+})
+
 test('whom an assistant may give its calls to is looked up when it is written: 400 names who is not there', async () => {
   const { live, test: inTest, close } = await makeWholeApp()
   const queue = (await live('POST /v1/queues', { name: 'Help' })).body.id
