@@ -9,7 +9,7 @@ export function reachableHost(host: string): string {
   return host === '0.0.0.0' || host === '::' ? (ownAddress() ?? '127.0.0.1') : host
 }
 
-/** A host as it stands in a URL. */
+/** A host as it stands in a URL, and before a port. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 interface PublicAddresses {

@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { ANONYMOUS, type SipParty } from '../../media/protocol.ts'
+import { urlHost } from '../kernel/addresses.ts'
 
 /** A host as an address to dial, and as written in a URI. */
 interface SipHost {
@@ -24,8 +25,6 @@ export function addressOfRecord(username: string, host: SipHost): string | null 
   return domain === null ? null : `sip:${escapeUser(user)}@${domain.inUri}`
 }
 
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-
 const UNRESERVED = /[A-Za-z0-9\-_.!~*'()&=+$,;?/]/
 
 /** RFC 3261 §25.1 `user`: everything else as `%XX`. */
@@ -41,5 +40,5 @@ const escapeUser = (user: string): string =>
 export function addressOf({ user, host }: Pick<SipParty, 'user' | 'host'>): string {
   if (/^\+[1-9][0-9]{1,14}$/.test(user)) return user
   if (host === '') return user === '' ? ANONYMOUS : `tel:${user}`
-  return `sip:${user === '' ? '' : `${escapeUser(user)}@`}${bracketed(host)}`
+  return `sip:${user === '' ? '' : `${escapeUser(user)}@`}${urlHost(host)}`
 }

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem } from '../../http/errors.ts'
 import { operations, type Route } from '../../http/route.ts'
+import { urlHost } from '../../kernel/addresses.ts'
 import { timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
@@ -152,7 +153,7 @@ async function registrationsOf(db: Db, context: Context, userId: string, now: Da
   return rows.map(({ contact, transport, host, port, registered_at, expires_at }) => ({
     contact,
     transport,
-    source: `${host}:${port}`,
+    source: `${urlHost(host)}:${port}`,
     registered_at,
     expires_at,
   }))

@@ -135,6 +135,15 @@ test('a registered phone can be dialled where its REGISTER came from, until its 
   await app.close()
 })
 
+test('the source of a phone that registers over IPv6 is shown with brackets, so that its port can be told from its address', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  await desk.register([A], { source: { transport: 'udp', host: '2001:db8::7', port: 40_000 } })
+  const { body } = await app.live(`GET /v1/users/${desk.userId}/sip_credential`)
+  assert.is(body.registrations[0].source, '[2001:db8::7]:40000')
+  await app.close()
+})
+
 test('after a restart media is told to which phones the way over UDP has to be kept open: those of this node, without a proxy', async () => {
   const app = await makeWholeApp()
   const desk = await Desk.open(app)
