@@ -222,6 +222,22 @@ test('how much faster than ours the clock of a sender is stands in the figures a
   assert.is(call(20, () => 20).quality.driftPpm, null)
 })
 
+test('packets that take another route from some time on are no clock that drifts', () => {
+  for (const ppm of [-150, 0, 150]) {
+    for (const [routeMs, isOther] of [
+      [45, (n: number) => n > 2000],
+      [-30, (n: number) => n > 3500],
+      [15, (n: number) => n % 2000 > 900],
+      [25, (n: number) => n > 30],
+    ] as const) {
+      const random = seeded(7)
+      const { quality } = call(90, n => 60 + (isOther(n) ? routeMs : 0) + 5 * random() ** 2, 1 + ppm / 1e6)
+      const told = `${quality.driftPpm} of ${ppm}, ${routeMs} ms`
+      assert.ok(quality.driftPpm !== null && Math.abs(quality.driftPpm - ppm) < 25, told)
+    }
+  }
+})
+
 test('who becomes hard to understand is told of once, and so is the end of it', () => {
   const random = seeded(8)
   const { told } = call(60, n => (n > 500 && n < 1500 && random() < 0.2 ? null : 20))
