@@ -72,12 +72,7 @@ export async function guestState(db: Db, room: ConferenceRoomRow, callId: string
   const guest = await tenant.find('browser_guests', callId)
   if (guest?.room_id !== room.id) return null
   const call = await tenant.find('calls', callId)
-  const participant = await tenant
-    .select('participants')
-    .selectAll()
-    .where('call_id', '=', callId)
-    .limit(1)
-    .executeTakeFirst()
+  const participant = await tenant.findBy('participants', { call_id: callId })
   const session = await runningSession(db, room)
   return { ...progressOf(call, participant), participants: session === undefined ? 0 : await seatedIn(db, session) }
 }

@@ -77,7 +77,7 @@ function serveGuests(app: FastifyInstance, deps: PageDeps): void {
 
 const NO_LINK = problem('resource_missing', 'The link does not work any more; ask for a new one.')
 
-/** For a guest without a PIN, who guesses nothing. */
+/** For a guest who guesses nothing. */
 const NO_TRY = { lockedS: 0, left: 0 }
 
 async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): Promise<object | Problem> {
@@ -92,8 +92,11 @@ async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): 
   const { name, pin = '' } = request.body
   const limits = guestLimits(room.id, token, address)
   const tenant = tenantOf(room)
-  const { lockedS, left } =
-    pin === '' ? NO_TRY : await deps.store.transaction(trx => beginTry(trx, tenant, limits, new Date(now)))
+  // A PIN is judged only while the room is open.
+  const isJudged = pin !== '' && opennessOf(room, new Date(now)) === 'open'
+  const { lockedS, left } = isJudged
+    ? await deps.store.transaction(trx => beginTry(trx, tenant, limits, new Date(now)))
+    : NO_TRY
   if (lockedS > 0) {
     const message = 'Too many wrong PINs; wait a little before you try again.'
     return problem('rate_limited', message, { param: 'pin', retryAfterS: lockedS })

@@ -120,7 +120,9 @@ async function replan(
   if (due_at === undefined && window_end === undefined) return {}
   const { businessHours, callbacks } = await deps.settings(trx, context)
   const asked = { due_at: due_at ?? row.due_at, window_end: window_end === undefined ? row.window_end : window_end }
-  return planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now: deps.now() })
+  const plan = planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now: deps.now() })
+  // Whoever waits has waited since it was due, however long it may take.
+  return due_at !== undefined || isProblem(plan) ? plan : { window_end: plan.window_end }
 }
 
 async function close(

@@ -39,14 +39,8 @@ export const toCallPci = (callId: string, livemode: boolean, pause: Omit<Capture
 /** What media pauses for a call: its own leg, or the room of a session. Null: it has neither. */
 export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
   if (call.kind === 'conference') return { roomId: call.id }
-  const leg = await forTenant(db, tenantOf(call))
-    .select('participants')
-    .select('id')
-    .where('call_id', '=', call.id)
-    .where('ring_id', 'is', null)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
+  const legs = forTenant(db, tenantOf(call)).select('participants').select('id').where('call_id', '=', call.id)
+  const leg = await legs.where('ring_id', 'is', null).executeTakeFirst()
   return leg === undefined ? null : { legId: leg.id }
 }
 

@@ -11,6 +11,7 @@ import { forTenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { OfferedVoices } from '../voices/offered.ts'
 import { mediaUnavailable } from './dial.ts'
+import { mainLeg } from './legs.ts'
 import { hasEnded, notRunning } from './running-call.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
@@ -142,20 +143,12 @@ async function running(
   context: Context,
   id: string,
 ): Promise<{ call: CallRow; leg: ParticipantRow | null } | Problem> {
-  const scoped = forTenant(store.db, context)
-  const call = await scoped.find('calls', id)
+  const call = await forTenant(store.db, context).find('calls', id)
   if (call === undefined) return missing('call', id)
   const why = notRunning(call)
   if (why !== null) return why
   if (call.kind === 'conference') return { call, leg: null }
-  const leg = await scoped
-    .select('participants')
-    .selectAll()
-    .where('call_id', '=', id)
-    .where('ring_id', 'is', null)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
+  const leg = await mainLeg(store.db, context, id)
   return leg === undefined ? conflict('not_running', 'Nobody speaks in the call.') : { call, leg }
 }
 

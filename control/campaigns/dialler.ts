@@ -81,15 +81,14 @@ export class Dialler {
     const running = await onCall(trx, tenant, id)
     if (campaign.status === 'stopping' && running === 0) return endCampaign(trx, tenant, campaign, 'stopped', now)
     if (campaign.status !== 'running') return false
+    if (running === 0 && !(await anyPending(trx, tenant, id)))
+      return endCampaign(trx, tenant, campaign, 'completed', now)
     const settings = settingsOf(campaign)
     const rate = { nextCallMs: campaign.next_call_ms, perSecond: settings.calls_per_second, nowMs: now.getTime() }
     const left = await leftToday(trx, tenant, campaign, settings, now)
     const most = Math.min(rateAllows(rate), settings.max_concurrent - running, left)
     if (most <= 0) return false
     const due = await dueContacts(trx, tenant, id, now)
-    if (due.length === 0 && running === 0 && !(await anyPending(trx, tenant, id))) {
-      return endCampaign(trx, tenant, campaign, 'completed', now)
-    }
     const limit = Math.min(most, await agentsCouldTake(this.#deps, trx, tenant, { campaign, settings, now }))
     if (limit <= 0) return false
     const { calls, isHeld } = await this.#dial(trx, tenant, { campaign, settings, due, limit, rate, now })

@@ -1,6 +1,7 @@
 import { mainLeg, setLeg } from '../calls/legs.ts'
 import { namedPhrase } from '../kernel/phrases.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
+import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { leaveQueue } from '../queues/waiting-calls.ts'
@@ -8,7 +9,7 @@ import { leaveQueue } from '../queues/waiting-calls.ts'
 /** Maximum time that an answered contact waits for an agent [ms]. */
 const MOST_WAIT_MS = 2000
 
-/** Answered calls of campaigns that have waited too long in a queue with no agent being rung, since the free agent did not take them. */
+/** Answered calls of campaigns on this node that have waited too long in a queue with no agent being rung, since the free agent did not take them. */
 export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string; tenant: Tenant }[]> {
   const rows = await rowsOf(
     db,
@@ -16,8 +17,10 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
     place =>
       db
         .selectFrom('queue_calls')
-        .select(['id', 'organisation_id', 'livemode'])
+        .innerJoin('participants', 'participants.id', 'leg_id')
+        .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
         .where('offered_to', 'is', null)
+        .where('node_id', '=', place('node'))
         // As a join, SQLite would read all attempts that ever were.
         .where(eb =>
           eb.exists(
@@ -30,7 +33,7 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
               .where(ofAttempt => ofAttempt.fn.coalesce('found_out_at', 'answered_at'), '<=', place('since')),
           ),
         ),
-    { since: new Date(now.getTime() - MOST_WAIT_MS).toISOString() },
+    { node: nodeOf(db), since: new Date(now.getTime() - MOST_WAIT_MS).toISOString() },
   )
   return rows.map(({ id: callId, organisation_id: organisationId, livemode }) => ({
     callId,

@@ -39,8 +39,8 @@ function setStatus(deps: FlowDeps, context: Context, id: string, move: Move): Pr
     const at = deps.now().toISOString()
     const change = { status: move.status(row), updated: at }
     await forTenant(trx, context).change('flows', id, change)
-    const object = await shown(deps, trx, context, { ...row, ...change })
-    const before = await shown(deps, trx, context, row)
+    const object = await shown(trx, context, { ...row, ...change })
+    const before = await shown(trx, context, row)
     await appendEvent(trx, context, { type: move.type, at, object, before })
     return object
   })

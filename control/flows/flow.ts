@@ -19,12 +19,11 @@ import { type FlowObject, type FlowVersionObject, flowSchema, flowVersionSchema 
 import type { changeBody, createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
 import type { FlowRow, FlowVersionRow } from './tables.ts'
 import { templateOf } from './templates/routes.ts'
+import { assistantOf } from './users.ts'
 
 export interface FlowDeps {
   store: Store
   now: () => Date
-  /** The assistant that each of these flows leads, by the flow's ID. */
-  assistantsOf: (db: Db, tenant: Tenant, flowIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
   /** Which of these audio assets exist. */
   knownAssets: (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<ReadonlySet<string>>
   /** Which of these targets exist, as `targetKey`s. */
@@ -122,15 +121,15 @@ const asksProblem = async (
 
 export async function getFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowWithGraph | Problem> {
   const row = await forTenant(deps.store.db, context).find('flows', id)
-  return row === undefined ? missing('flow', id) : withGraph(deps, deps.store.db, context, row)
+  return row === undefined ? missing('flow', id) : withGraph(deps.store.db, context, row)
 }
 
-async function withGraph(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowWithGraph> {
-  return { ...(await shown(deps, db, tenant, row)), graph: graphOf(row) }
+async function withGraph(db: Db, tenant: Tenant, row: FlowRow): Promise<FlowWithGraph> {
+  return { ...(await shown(db, tenant, row)), graph: graphOf(row) }
 }
 
-export async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
-  return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
+export async function shown(db: Db, tenant: Tenant, row: FlowRow): Promise<FlowObject> {
+  return toFlow(row, await assistantOf(db, tenant, row.id))
 }
 
 /** Changes what is captured of the flow's calls. It is not part of a version, so it applies from the next call on. */
@@ -145,7 +144,7 @@ export async function changeFlow(
   return context.withRow('flows', 'flow', id, async (trx, row) => {
     const change = { capture: changedCapture(row.capture, body), updated: deps.now().toISOString() }
     await forTenant(trx, context).change('flows', id, change)
-    return shown(deps, trx, context, { ...row, ...change })
+    return shown(trx, context, { ...row, ...change })
   })
 }
 
@@ -177,7 +176,7 @@ export async function writeDraft(
     }
     const write = flows.update('flows').set(change).where('id', '=', id).where('draft_rev', '=', body.base_rev)
     if ((await write.executeTakeFirst()).numUpdatedRows === 0n) return stale(row)
-    return withGraph(deps, trx, context, { ...row, ...change })
+    return withGraph(trx, context, { ...row, ...change })
   })
 }
 
@@ -221,8 +220,8 @@ async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowR
     graph: row.draft,
     created: at,
   })
-  const object = await shown(deps, trx, context, { ...row, ...change })
-  const before = await shown(deps, trx, context, row)
+  const object = await shown(trx, context, { ...row, ...change })
+  const before = await shown(trx, context, row)
   await appendEvent(trx, context, { type: 'flow.published', at, object, before })
   return object
 }

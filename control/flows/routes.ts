@@ -31,6 +31,7 @@ import {
 } from './schema.ts'
 import { type SimulateDeps, simulateFlow } from './simulate.ts'
 import { flowTemplateRoutes } from './templates/routes.ts'
+import { assistantsOf } from './users.ts'
 
 const api = operations('Flows', 'flows')
 const write = { reply: flowSchema, errors: [409] as number[] } as const
@@ -46,7 +47,7 @@ export function flowRoutes(deps: SimulateDeps): Route[] {
 }
 
 function flowOperations(deps: SimulateDeps): Route[] {
-  const { store, assistantsOf, usesOf } = deps
+  const { store, usesOf } = deps
   return [
     api.post({
       ...write,

@@ -19,6 +19,7 @@ import {
   type Simulation,
 } from './simulation-store.ts'
 import type { FlowRow } from './tables.ts'
+import { assistantOf } from './users.ts'
 
 export interface SimulateDeps extends FlowDeps {
   streams: OpenStreams
@@ -128,7 +129,7 @@ async function* events({
   try {
     const { id } = simulation
     yield { event: 'sim.started', data: { sim_id: id, resumed, kind: row.kind } }
-    const assistantId = (await deps.assistantsOf(store.db, context, [row.id])).get(row.id) ?? null
+    const assistantId = await assistantOf(store.db, context, row.id)
     const model = await deps.modelFor(context, assistantId, gone)
     const steps = simulate(simulation.graph, simulation.state, body, model)
     let next = await steps.next()

@@ -33,6 +33,9 @@ export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly str
   return new Map(rows.map(row => [row.flow_id ?? '', row.id]))
 }
 
+export const assistantOf = async (db: Db, tenant: Tenant, flowId: string): Promise<string | null> =>
+  (await assistantsOf(db, tenant, [flowId])).get(flowId) ?? null
+
 /** Whether a flow exists and has none of these faults. */
 const flowWithout =
   (fault: (flow: FlowRow) => string | null): Exists =>

@@ -1,6 +1,7 @@
 import type { RoomCapture } from '../../../media/protocol.ts'
 import { type CaptureSettings, captureOf, firstSaid, NO_CAPTURE, saidIn } from '../../capture-settings/settings.ts'
 import type { StreamInput } from '../../capture-settings/stream-input.ts'
+import { assistantOf } from '../../flows/users.ts'
 import { newId } from '../../kernel/ids.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
@@ -187,10 +188,8 @@ async function languageThere(
   queueSettings: string | null,
 ): Promise<string | null> {
   const { voice_assistant_id: voiceOf = null } = JSON.parse(queueSettings ?? '{}') as { voice_assistant_id?: string }
-  if (flowId === null && voiceOf === null) return null
-  const assistants = forTenant(db, tenant).select('assistants').select('settings')
-  const speaking = flowId === null ? assistants.where('id', '=', voiceOf) : assistants.where('flow_id', '=', flowId)
-  const row = await speaking.orderBy('id', 'desc').limit(1).executeTakeFirst()
+  const id = flowId === null ? voiceOf : await assistantOf(db, tenant, flowId)
+  const row = id === null ? undefined : await forTenant(db, tenant).find('assistants', id)
   return row === undefined ? null : ((JSON.parse(row.settings) as { language?: string }).language ?? null)
 }
 

@@ -23,10 +23,10 @@ import { takeTrunkCall } from './inbound/replacing-call.ts'
 import { type AccountDeps, accountOf, asksForPassword, judge } from './inbound/trunk-callers.ts'
 import { connectionsFor, ownersOf, routesBegunBy, routesFor, runningOn } from './inbound-rows.ts'
 import { elsewhere } from './rooms/sessions.ts'
-import { type VerifyingDeps, verifyFirst } from './verified-call.ts'
+import { type TakingDeps, takeLater, verifyFirst } from './verified-call.ts'
 
-export interface IncomingDeps extends AccountDeps, VerifyingDeps {
-  log: AccountDeps['log'] & VerifyingDeps['log']
+export interface IncomingDeps extends AccountDeps, TakingDeps {
+  log: AccountDeps['log'] & TakingDeps['log']
   centre: Pick<CallCentrePort, 'refuses' | 'beginUnanswered' | 'end'>
 }
 
@@ -37,7 +37,7 @@ export async function onIncoming(deps: IncomingDeps, trx: Trx, event: Of<'leg.in
   if (passedOn !== undefined) return place(deps, trx, event, passedOn)
   const account = await accountOf(trx, event.body)
   if (account === undefined) return place(deps, trx, event)
-  judge(deps, trx, event.body, account, (later, proven) => place(deps, later, event, { proven }))
+  judge(deps, trx, event, account, (later, proven) => place(deps, later, event, { proven }))
 }
 
 /** What was verified about a call before it is accepted. */
@@ -79,11 +79,11 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   const { gone = [] } = judged
   const other = await elsewhere(trx, route, at, gone)
   if (other !== undefined) {
-    return follow(trx, legId, async ({ media }) => {
+    return takeLater(deps, trx, event, async media => {
       const passed = await media.request('leg.pass_on', { legId, node: other.sip, proven: proven ?? null })
       log.info({ legId, sipCallId, routeId: route.id, passed }, 'another node has the conference room of a call')
-      if (isFailure(passed) && passed.failure === 'conflict')
-        await deps.store.transaction(later => place(deps, later, event, { ...judged, gone: [...gone, other.id] }))
+      if (!isFailure(passed) || passed.failure !== 'conflict') return null
+      return later => place(deps, later, event, { ...judged, gone: [...gone, other.id] })
     })
   }
   // A call with a verified signature was counted before the verification.

@@ -1,63 +1,77 @@
 import { isFailure, VERIFICATION_FAILURES, type Verification } from '../../../media/protocol.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import type { MediaPort } from '../../media-link/events.ts'
+import type { CommandPort, MediaPort } from '../../media-link/events.ts'
 import { signedNumbers } from '../../trunks/caller-identity.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
 import type { Of } from '../steps/event-handler.ts'
 import { follow } from '../steps/follow.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 
-export interface VerifyingDeps {
+export interface TakingDeps {
   store: Store
   log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
   centre: Pick<CallCentrePort, 'end'>
 }
 
-/** Accepts a call whose signature was verified, or refuses it. */
-type Take = (trx: Trx, verification: Verification) => Promise<void>
+type Take = (trx: Trx) => Promise<void>
 
 /**
- * Verifies the signature of an inbound call before it is accepted: only now the connection is known, and with it the required policy.
- * Other events pass meanwhile. If the verification takes too long, media itself refuses the call.
+ * Judges a call behind its event and then takes it, while other events pass. Null: it was refused. If that takes too long, media itself
+ * refuses the call.
  */
+export function takeLater(
+  deps: TakingDeps,
+  trx: Trx,
+  { body: { legId }, at }: Of<'leg.incoming'>,
+  judge: (media: MediaPort) => Promise<Take | null>,
+): void {
+  const run = async (media: MediaPort): Promise<void> => {
+    const take = await judge(media)
+    if (take === null) return
+    await deps.store.transaction(take)
+    await endIfGone(deps, media, legId, at)
+  }
+  const failed = async (media: MediaPort, error: unknown): Promise<void> => {
+    deps.log.error({ err: error, legId }, 'an incoming call could not be taken')
+    await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error' })
+  }
+  // Not awaited, since nothing else depends on it.
+  follow(trx, legId, async ({ media }) => void run(media).catch(error => failed(media, error)))
+}
+
+/** Ends a call that was taken behind its event, if its caller hung up before its rows existed: the event of that was lost with them. */
+export async function endIfGone(
+  { store, centre }: Pick<TakingDeps, 'store' | 'centre'>,
+  media: CommandPort<'leg.read'>,
+  legId: string,
+  at: string,
+): Promise<void> {
+  const reply = await media.request('leg.read', { legIds: [legId] })
+  if (isFailure(reply) || reply.legs.length > 0) return
+  // An end that came later is told with its own reason.
+  await media.settled()
+  const end = { reason: 'caller_hangup' as const, sipCode: null, quality: null }
+  await store.transaction(trx => centre.end(trx, legId, end, at))
+}
+
+/** Verifies the signature of an inbound call before it is accepted: only now the connection is known, and with it the required policy. */
 export function verifyFirst(
-  deps: VerifyingDeps,
+  deps: TakingDeps,
   trx: Trx,
   event: Of<'leg.incoming'>,
   connection: ConnectionRow,
-  take: Take,
+  take: (trx: Trx, verification: Verification) => Promise<void>,
 ): void {
-  const { legId } = event.body
-  // Not awaited, since nothing else depends on it.
-  follow(trx, legId, async ({ media }) => {
-    void judge(deps, media, event, connection, take).catch(async error => {
-      deps.log.error({ err: error, legId }, 'an incoming call could not be taken')
-      await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error' })
-    })
-  })
-}
-
-async function judge(
-  { store, log, centre }: VerifyingDeps,
-  media: MediaPort,
-  { body, at }: Of<'leg.incoming'>,
-  connection: ConnectionRow,
-  take: Take,
-): Promise<void> {
-  const { legId, sipCallId, source } = body
-  const verification = await media.request('leg.verify', { legId, ...signedNumbers(body, connection) })
-  if (isFailure(verification)) return
-  const { result, cause } = verification
-  if (connection.verify_calls === 'require' && result !== 'verified') {
+  const { legId, sipCallId, source } = event.body
+  takeLater(deps, trx, event, async media => {
+    const verification = await media.request('leg.verify', { legId, ...signedNumbers(event.body, connection) })
+    if (isFailure(verification)) return null
+    const { result, cause } = verification
+    if (connection.verify_calls !== 'require' || result === 'verified') return later => take(later, verification)
     const { sipCode, phrase } = VERIFICATION_FAILURES[cause ?? 'no_identity']
-    log.info({ legId, sipCallId, source: source.host, cause, sipCode }, 'incoming call refused: it is not signed well')
+    const told = { legId, sipCallId, source: source.host, cause, sipCode }
+    deps.log.info(told, 'incoming call refused: it is not signed well')
     await media.request('leg.reject', { legId, sipCode, phrase, reason: 'rejected' })
-    return
-  }
-  await store.transaction(trx => take(trx, verification))
-  const reply = await media.request('leg.read', { legIds: [legId] })
-  if (isFailure(reply) || reply.legs.length > 0) return
-  // The caller hung up before its rows existed, and the event of its end was lost with it.
-  const end = { reason: 'caller_hangup' as const, sipCode: null, quality: null }
-  await store.transaction(trx => centre.end(trx, legId, end, at))
+    return null
+  })
 }

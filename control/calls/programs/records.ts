@@ -1,5 +1,6 @@
 import { callerFault } from '../../flows/caller-fault.ts'
 import type { FlowStep } from '../../flows/engine/steps.ts'
+import { assistantOf } from '../../flows/users.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
 import { rowOf } from '../../kernel/store/compiled.ts'
@@ -70,13 +71,8 @@ export async function columnsOf(
     kind: leads ? 'flow' : 'assistant',
     flow_id: leads ? flowId : null,
     flow_version: leads ? version : null,
-    assistant_id: 'assistantId' in target ? target.assistantId : await assistantOfFlow(db, tenant, target.flowId),
+    assistant_id: 'assistantId' in target ? target.assistantId : await assistantOf(db, tenant, target.flowId),
   }
-}
-
-async function assistantOfFlow(db: Db, tenant: Tenant, flowId: string): Promise<string | null> {
-  const rows = forTenant(db, tenant).select('assistants').select('id').where('flow_id', '=', flowId)
-  return (await rows.orderBy('id', 'desc').limit(1).executeTakeFirst())?.id ?? null
 }
 
 /** The program that leads a leg, unless it has ended. */

@@ -1,5 +1,6 @@
 import { type Events, isFailure } from '../../../media/protocol.ts'
 import { type AccountDeps, hasProven } from '../../calls/conductor/inbound/trunk-callers.ts'
+import { endIfGone, type TakingDeps } from '../../calls/conductor/verified-call.ts'
 import type { Of } from '../../calls/steps/event-handler.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import { ERRORS } from '../../http/errors.ts'
@@ -12,7 +13,7 @@ import { takeMembersCall } from '../transfers/taking.ts'
 import { type NotPlaced, type PlacingDeps, placeMembersCall } from './placed-calls.ts'
 import type { SipCredentialRow } from './tables.ts'
 
-export type PhoneCallDeps = PlacingDeps & AccountDeps
+export type PhoneCallDeps = PlacingDeps & AccountDeps & Pick<TakingDeps, 'centre'>
 
 type Incoming = Events['leg.incoming']
 
@@ -88,10 +89,9 @@ export class PhoneCalls {
     const placing = { tenant, user, device, dialled: to.user, isAnonymous, gone }
     const refused = await placeMembersCall(this.#deps, placing)
     log.info({ legId, userId: account.id, to: to.user, refused: refused?.message }, "a phone's call")
-    if (refused?.failure !== 'elsewhere') {
-      if (refused !== null) await media.request('leg.reject', { legId, ...answerTo(refused) })
-      return
-    }
+    if (refused === null) return endIfGone(this.#deps, media, legId, this.#deps.now().toISOString())
+    if (refused.failure !== 'elsewhere')
+      return void (await media.request('leg.reject', { legId, ...answerTo(refused) }))
     const passed = await media.request('leg.pass_on', { legId, node: refused.sip, proven: account.username })
     if (isFailure(passed) && passed.failure === 'conflict')
       await this.#place(call, account, media, [...gone, refused.id])

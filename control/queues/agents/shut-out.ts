@@ -25,20 +25,21 @@ export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): P
   await own.delete('client_tokens').where('agent_user_id', '=', userId).where('used_at', 'is', null).execute()
 }
 
-/** Rings of deactivated members that are unanswered, or that supervise a call. */
+/** Rings of this node of deactivated members that are unanswered, or that supervise a call. */
 export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
   rowsOf(
     db,
     'rings of the shut out',
-    () =>
+    place =>
       db
         .selectFrom('rings')
         .innerJoin('users', 'users.id', 'rings.user_id')
         .selectAll('rings')
         .where('users.status', '!=', 'active')
+        .where('rings.node_id', '=', place('node'))
         .where(eb => eb.or([eb('rings.state', '=', 'ringing'), eb('rings.purpose', '=', 'supervise')]))
         .orderBy('rings.id'),
-    {},
+    { node: nodeOf(db) },
   )
 
 /** Closes softphones on this node whose members are deactivated and in no call. */

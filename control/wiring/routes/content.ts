@@ -13,7 +13,7 @@ import type { Copilot } from '../../copilot/sessions/copilot.ts'
 import { Feed } from '../../copilot/sessions/feed.ts'
 import { flowRoutes } from '../../flows/routes.ts'
 import { knownTargets } from '../../flows/targets.ts'
-import { assistantsLedBy, assistantsOf, knownAssets, profilesScriptedBy } from '../../flows/users.ts'
+import { assistantsLedBy, knownAssets, profilesScriptedBy } from '../../flows/users.ts'
 import { flowsUsing } from '../../flows/uses.ts'
 import { existsIn } from '../../http/references.ts'
 import type { Route } from '../../http/route.ts'
@@ -91,7 +91,6 @@ export function flows(
     models: new OfferedModels(config),
     now,
     publicUrl,
-    assistantsOf,
     knownAssets,
     knownTargets,
     urlProblem: serverUrlsOf(config),

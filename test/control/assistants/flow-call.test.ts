@@ -104,6 +104,19 @@ test('the live path of a call equals its simulation for the same inputs', async 
   await world.close()
 })
 
+test('of several assistants with one flow, the one that the flow shows speaks in its calls', async () => {
+  const world = await makeLiveWorld()
+  const flow_id = await makeFlow(world, DESK)
+  for (const name of ['Older', 'Newer']) await world.ask('POST /v1/assistants', { name, flow_id })
+  const { assistant_id } = (await world.ask(`GET /v1/flows/${flow_id}`)).body
+  world.media.dialIn('part_0', '2000')
+  const callId = await callOf(world, 'part_0')
+  const run = await world.store.db.selectFrom('call_programs').selectAll().where('id', '=', callId).executeTakeFirst()
+  assert.is(run?.assistant_id, assistant_id)
+  assert.is(run?.flow_id, flow_id)
+  await world.close()
+})
+
 test('a question in a language that no engine understands is asked for keys alone; one that cannot be asked has no response', async () => {
   const world = await makeLiveWorld()
   await makeFlow(world, DESK)

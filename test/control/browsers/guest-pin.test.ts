@@ -48,6 +48,15 @@ test("nor where members need no PIN; where there is no moderator's, the right on
   await plain.close()
 })
 
+test('a PIN that is entered before the room opens is no try', async () => {
+  const early = await guestOf({ pin: '4711', schedule: { start_at: '2026-11-21T12:00:00Z' } })
+  for (let i = 0; i < 5; i++) assert.equal(await early.tryPin('4711'), [409, null])
+  early.clock.advance(2 * 60 * 60 * 1000)
+  assert.equal(await early.tryPin('1111'), [400, 2])
+  assert.equal(await early.tryPin('4711'), [201, null])
+  await early.close()
+})
+
 test('another address of the same IPv6 network, or a forged X-Forwarded-For, is no fresh start', async () => {
   const from = (forwarded: string) => ({ 'x-forwarded-for': forwarded })
   const proxied = await guestOf({ pin: '4711' }, ['127.0.0.1/32'])

@@ -329,6 +329,23 @@ test('an open callback is changed by what is sent; any change of a closed one an
   await app.close()
 })
 
+test('a window that is moved leaves alone when the callback was due, and by when somebody is to be reached', async () => {
+  const app = await makeWholeApp()
+  const made = (await book(app)).body
+  app.clock.advance(2 * 60 * 60_000)
+  const updated = app.clock.now().toISOString()
+  const window_end = '2026-11-21T14:00:00.000Z'
+  for (const end of [window_end, null])
+    assert.equal((await app.live(`PATCH /v1/callbacks/${made.id}`, { window_end: end })).body, {
+      ...made,
+      window_end: end,
+      updated,
+    })
+  const past = await app.live(`PATCH /v1/callbacks/${made.id}`, { window_end: '2026-11-21T11:00:00.000Z' })
+  assert.equal(refusal(past), [400, 'window_end', undefined])
+  await app.close()
+})
+
 test('a callback that nobody was reached for by sla_at is an event, once; one that was reached in time is none', async () => {
   const app = await makeWholeApp()
   const late = (await book(app, { phone: '+15550100001' })).body

@@ -101,6 +101,30 @@ test('whoever answered and is not taken by the agent who was free hears within t
   await campaigns.close()
 })
 
+test('the apology for a call that no agent takes is left to the node whose media process has the call', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, later, leg } = campaigns
+  const { ann, queue_id } = await agentOf(campaigns)
+  await start(['+14155550101'], { queue_id })
+  await world.setStatus(ann, 'available')
+  await dial()
+  const { legId } = leg('+14155550101')!
+  world.media.pickUp(legId)
+  await world.settle()
+  await later(3000)
+  world.media.hangUp(world.ringing(ann)[0]!.legId, 'rejected')
+  await world.settle()
+  const row = () => world.store.db.selectFrom('participants').where('id', '=', legId)
+  const move = (node_id: string) => world.store.db.updateTable('participants').set({ node_id }).where('id', '=', legId)
+  await move('another').execute()
+  await dial()
+  assert.is((await row().select('step').executeTakeFirstOrThrow()).step, 'queued')
+  await move(nodeOf(world.store.db)).execute()
+  await dial()
+  assert.is.not((await row().select('step').executeTakeFirstOrThrow()).step, 'queued')
+  await campaigns.close()
+})
+
 let serial = 0
 function wasTried(
   { world }: CampaignWorld,

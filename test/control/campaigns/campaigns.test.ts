@@ -36,6 +36,19 @@ test('a contact that answers is led by the assistant, and is finished when the c
   await campaigns.close()
 })
 
+test('a campaign that has called everybody is completed, however many calls it may still begin that day', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, leg, end, ask } = campaigns
+  const id = await start([ANN], { caps: { per_day: 1 } })
+  await dial()
+  world.media.pickUp(leg(ANN)!.legId)
+  await world.settle()
+  await end(ANN, 'caller_hangup')
+  await dial()
+  assert.is((await ask(`GET /v1/campaigns/${id}`)).status, 'completed')
+  await campaigns.close()
+})
+
 test('a node that is draining calls nobody: another one does', async () => {
   const { start, look, dial, dialled, close } = await makeCampaignWorld()
   await start([ANN])

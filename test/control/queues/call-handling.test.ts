@@ -551,6 +551,15 @@ test('what rings at an agent who is deactivated rings at the next one', async ()
   await world.close()
 })
 
+test('what rings at a deactivated member on another node is for that node to end', async () => {
+  const { world, ann } = await ringingAtAnn()
+  const rings = () => world.store.db.selectFrom('rings').select('user_id').execute()
+  await world.store.db.updateTable('rings').set({ node_id: 'other' }).execute()
+  await deactivate(world, ann)
+  assert.equal(await rings(), [{ user_id: ann }])
+  await world.close()
+})
+
 test('a phone stops ringing once its member is away, or answers the queue no more: the next one rings at once', async () => {
   for (const how of ['away', 'offline', 'removed'] as const) {
     const { world, ann, bob, queue, legId } = await ringingAtAnn()

@@ -6,8 +6,10 @@ import type { Vault } from '../../../kernel/vault.ts'
 import type { MediaPort } from '../../../media-link/events.ts'
 import { hasInboundAccounts, inboundAuthOf, inboundHa1 } from '../../../trunks/inbound-auth.ts'
 import type { ConnectionRow, InboundAlgorithm } from '../../../trunks/tables.ts'
+import type { Of } from '../../steps/event-handler.ts'
 import { follow } from '../../steps/follow.ts'
 import { connectionOfAccount } from '../inbound-rows.ts'
+import { type TakingDeps, takeLater } from '../verified-call.ts'
 
 /** Calls over connections that authenticate by password. */
 
@@ -25,23 +27,17 @@ type Incoming = Events['leg.incoming']
 export const accountOf = async (trx: Trx, { digest, connectionId }: Incoming): Promise<ConnectionRow | undefined> =>
   digest === null || connectionId !== undefined ? undefined : connectionOfAccount(trx, digest.username)
 
-/** Verifies the digest in parallel to other calls' events, and continues with `then` if it is right. Otherwise media refuses the call. */
-export function judge(
-  deps: AccountDeps,
+/** Verifies the digest, and continues with `then` if it is right. Otherwise media refuses the call. */
+export const judge = (
+  deps: AccountDeps & TakingDeps,
   trx: Trx,
-  call: Incoming,
+  event: Of<'leg.incoming'>,
   account: ConnectionRow,
   then: (trx: Trx, proven: string) => Promise<void>,
-): void {
-  follow(trx, call.legId, async ({ media }) => {
-    try {
-      if (await isRight(deps, call, account, media)) await deps.store.transaction(later => then(later, account.id))
-    } catch (error) {
-      deps.log.warn({ err: error, legId: call.legId }, "a trunk's call could not be placed")
-      await media.request('leg.reject', { legId: call.legId, sipCode: 500, reason: 'internal_error' })
-    }
-  })
-}
+): void =>
+  takeLater(deps, trx, event, async media =>
+    (await isRight(deps, event.body, account, media)) ? later => then(later, account.id) : null,
+  )
 
 async function isRight(deps: AccountDeps, call: Incoming, account: ConnectionRow, media: MediaPort): Promise<boolean> {
   const algorithm = call.digest?.algorithm ?? 'MD5'

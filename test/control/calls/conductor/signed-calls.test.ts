@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { ClaimedIdentity, Verification } from '../../../../media/protocol.ts'
+import { partyOf } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
 import { type CallsWorld, makeCallsWorld } from '../../calls-world.ts'
 
@@ -107,13 +108,8 @@ test('numbers that are written as they are dialled in their country are judged i
   assert.equal(judged()?.from, ['442071838750'])
 })
 
-test('who hangs up while the signature is judged is no call that runs for ever', async () => {
-  await judging('show')
-  world.media.overrides.set('leg.verify', () => {
-    world.media.hangUp('leg_1', 'caller_hangup')
-    return VERIFIED
-  })
-  world.media.dialIn('leg_1', '1002', ANN)
+/** The caller's end was told before its call had rows. */
+async function isOver(): Promise<void> {
   await world.media.command('leg.read', undefined, 1)
   for (;;) {
     const [call] = await calls()
@@ -121,6 +117,33 @@ test('who hangs up while the signature is judged is no call that runs for ever',
     assert.equal([call.status, call.ended_reason], ['cancelled', 'caller_hangup'])
     return
   }
+}
+
+test('who hangs up while the signature is judged is no call that runs for ever', async () => {
+  await judging('show')
+  world.media.overrides.set('leg.verify', () => {
+    world.media.hangUp('leg_1', 'caller_hangup')
+    return VERIFIED
+  })
+  world.media.dialIn('leg_1', '1002', ANN)
+  await isOver()
+})
+
+test('nor is who hangs up while its password is checked', async () => {
+  const { id } = await world.store.db.selectFrom('connections').select('id').executeTakeFirstOrThrow()
+  const inbound_credentials = { username: 'pbx', password: 'correct horse battery' }
+  const changed = await world.control.ask(`PATCH /v1/connections/${id}`, { inbound_credentials })
+  assert.is(changed.status, 200, changed.text)
+  const { media } = world
+  media.overrides.set('leg.check_caller', () => {
+    media.hangUp('leg_1', 'caller_hangup')
+    return { isRight: true }
+  })
+  const { to } = media.add('leg_1', { to: partyOf('1002') })
+  const digest = { username: 'pbx', algorithm: 'MD5' as const, nonce: { value: 'n', count: 1 } }
+  const source = { host: '127.0.0.1' }
+  media.emit('leg.incoming', { legId: 'leg_1', to, from: partyOf(ANN), source, sipCallId: 'leg_1@test', digest })
+  await isOver()
 })
 
 test.run()

@@ -1,11 +1,18 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import type { DevicePort } from '../../../../control/calls/conductor/device-port.ts'
 import { findLeg } from '../../../../control/calls/legs.ts'
 import type { Trx } from '../../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
+import { PhoneCalls } from '../../../../control/queues/agents/phone-calls.ts'
+import type { CallCentre } from '../../../../control/queues/call-centre.ts'
 import { heardEarly } from '../../../../control/queues/ringing/early-media.ts'
 import type { Commands } from '../../../../media/protocol.ts'
+import { partyOf } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
+import { silent, type World } from '../../app-harness.ts'
 import { trunkRow } from '../../trunk-row.ts'
+import { VAULT } from '../../whole-app.ts'
 import { makeQueueWorld, phoneDials, type QueueWorld } from '../queue-world.ts'
 
 const test = suite('control/queues/agents/placed-calls')
@@ -21,15 +28,20 @@ async function dialled(to: string, killAfter?: number, leads: (world: QueueWorld
   return placed
 }
 
-/** The same, and the far end outside has said nothing yet. */
-async function calling(to: string, killAfter?: number, leads: (world: QueueWorld) => Promise<void> = async () => {}) {
-  const world = await makeQueueWorld()
+async function annAndBob(world: QueueWorld): Promise<[string, string]> {
   const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
   const scoped = forTenant(world.store.db, world.tenant)
   await scoped.update('users').set({ extension: '310' }).where('id', '=', bob).execute()
   await scoped.insert('connections', trunkRow('carrier'))
-  await leads(world)
   for (const id of [ann, bob]) await world.setStatus(id, 'available')
+  return [ann, bob]
+}
+
+/** The same, and the far end outside has said nothing yet. */
+async function calling(to: string, killAfter?: number, leads: (world: QueueWorld) => Promise<void> = async () => {}) {
+  const world = await makeQueueWorld()
+  const [ann, bob] = await annAndBob(world)
+  await leads(world)
   if (killAfter !== undefined) world.killAfter(killAfter)
   assert.is(await phoneDials(world, ann, { legId: PHONE, dialled: to }), null)
   await world.settle()
@@ -52,6 +64,39 @@ const callOf = async (world: QueueWorld) =>
 
 /** The leg of whom the phone calls. */
 const farEnd = ({ media }: QueueWorld) => [...media.legs.values()].find(leg => leg.direction === 'outbound')!
+
+test("a phone that hangs up while its member's password is checked has placed no call that rings for ever", async () => {
+  for (const to of ['310', OUTSIDE]) {
+    const phones = ({ store, clock }: World, centre: CallCentre) =>
+      new PhoneCalls({ store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, log: silent, centre })
+    const world = await makeQueueWorld({}, true, (...parts) => phones(...parts) as unknown as DevicePort)
+    const { media } = world
+    const [ann, bob] = await annAndBob(world)
+    const secret = { ha1_md5: VAULT.seal('x', ann), ha1_sha256: VAULT.seal('x', ann), created: '' }
+    const username = 'live-ann'
+    await forTenant(world.store.db, world.tenant).insert('sip_credentials', { id: ann, username, ...secret })
+    const request = media.request.bind(media)
+    media.request = async (name, body) => {
+      const reply = await request(name, body)
+      // Its end is told while the call has no rows yet.
+      if (name === 'leg.check_caller') media.legs.delete(PHONE)
+      return reply
+    }
+    const party = media.add(PHONE, { to: partyOf(to) }).to
+    media.emit('leg.incoming', {
+      ...{ legId: PHONE, to: party, from: partyOf(username), source: { host: '192.0.2.1' }, sipCallId: 'c' },
+      digest: { username, algorithm: 'MD5', nonce: { value: 'n', count: 1 } },
+    })
+    // Nobody awaits that a phone's call is taken.
+    while ((await callOf(world))?.ended_at == null) await world.settle().then(() => nextTurn())
+    await world.settle()
+    assert.is((await callOf(world)).status, 'cancelled')
+    assert.equal([await world.status(ann), await world.status(bob)], ['available', 'available'])
+    assert.equal(await world.store.db.selectFrom('rings').selectAll().execute(), [])
+    assert.is(media.legs.size, 0)
+    await world.close()
+  }
+})
 
 for (const to of ['310', OUTSIDE]) {
   const whom = to === OUTSIDE ? 'a number outside' : 'a colleague'
