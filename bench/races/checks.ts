@@ -9,6 +9,8 @@ import type { Sent } from './requests.ts'
 type Json = any
 
 const SETTLE_MS = 45_000
+/** Maximum time for which a request may be refused because something is only being started [ms]. */
+const MAX_STARTING_MS = 3000
 
 export async function rows(product: Product, sql: string): Promise<Json[]> {
   const url = product.env.TANDEM_DATABASE_URL
@@ -89,8 +91,15 @@ export async function newest(product: Product): Promise<string> {
 /** What requests were answered that must never be. */
 export function wrongAnswers(sent: readonly Sent[], isKilled: boolean): string[] {
   const problems: string[] = []
-  for (const { line, status, answer, tookMs, body } of sent) {
-    const isFault = status >= 500 && !(isKilled && status === 503) && !/only being started/.test(answer?.error?.message)
+  /** Since when each line has been refused because something is only being started. */
+  const refusedSince = new Map<string, number>()
+  for (const { line, status, answer, tookMs, body, atMs } of sent.toSorted((a, b) => a.atMs - b.atMs)) {
+    const isStarting = /only being started/.test(answer?.error?.message)
+    const since = isStarting ? (refusedSince.get(line) ?? atMs) : null
+    if (since === null) refusedSince.delete(line)
+    else refusedSince.set(line, since)
+    const mayRefuse = (isKilled && status === 503) || (since !== null && atMs - since < MAX_STARTING_MS)
+    const isFault = status >= 500 && !mayRefuse
     if (isFault || (status === 0 && !isKilled))
       problems.push(`${line} ${JSON.stringify(body)} answered ${status} ${JSON.stringify(answer?.error ?? answer)}`)
     if (tookMs > 8000) problems.push(`${line} took ${tookMs.toFixed(0)} ms`)

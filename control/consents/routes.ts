@@ -136,7 +136,7 @@ function evidenceProblem({ type, call_id, offset_ms, url, text }: Static<typeof 
   const unfit = (param: string, message: string) => invalid(`evidence.${param}`, message)
   if (type === 'call') return call_id === undefined ? unfit('call_id', 'A call as evidence needs its ID.') : null
   if (call_id !== undefined) return unfit('call_id', `Evidence of type ${type} has no call.`)
-  if (offset_ms !== undefined) return unfit('offset_ms', `Evidence of type ${type} has no at_ms.`)
+  if (offset_ms !== undefined) return unfit('offset_ms', `Evidence of type ${type} has no offset_ms.`)
   return url === undefined && text === undefined ? unfit('url', `A ${type} as evidence needs url or text.`) : null
 }
 

@@ -32,7 +32,10 @@ async function join() {
   const ticket = await askToJoin()
   if (ticket === null) return
   sound = await Sound.open()
-  line = await CallLine.open(ticket.ws_url, ticket.client_token, sound)
+  line = await CallLine.open(ticket.ws_url, ticket.client_token, sound).catch(error => {
+    sound.close()
+    throw error
+  })
   showWay(line)
   line.addEventListener('stop', () => leave())
   line.addEventListener('closed', () => leave())

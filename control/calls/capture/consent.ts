@@ -3,7 +3,7 @@ import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { startOf } from '../duration.ts'
 import { writeLeg } from '../legs.ts'
-import { endStreams, loadLeg } from '../records.ts'
+import { applyToLeg, endStreams, loadLeg } from '../records.ts'
 import type { LegRows } from '../steps/decide.ts'
 import type { Step } from '../steps/table.ts'
 import { type CallCapture, callCaptureOf, isToBeAsked } from './call-capture.ts'
@@ -11,7 +11,6 @@ import { CONSENT, UNHEARD } from './consent-question.ts'
 import { agreedSince, noteAgreed } from './demanded-consent.ts'
 import { laterAnswered } from './later-capture.ts'
 import { refuseTranscript } from './transcript-rows.ts'
-import { countAnswer } from './used.ts'
 import { unbegun } from './waiting.ts'
 
 /** Leads the call on after a question in the middle of it. */
@@ -76,7 +75,9 @@ async function onCollected(
   else await keepNothing(trx, rows, { ...capture, asked }, event.at)
   const at = askedAt ?? event.at
   if (isHungUp) {
-    await change(trx, rows, { status: 'in_progress', answered_at: at }, REFUSED)
+    const call = { status: 'in_progress', answered_at: at } as const
+    const now = (await loadLeg(trx, legId)) ?? rows
+    await applyToLeg(trx, now, { call, participant: REFUSED, events: ['call.answered'] }, at)
     return null
   }
   return { name: 'leg.answered', at, body: { legId } }
@@ -100,6 +101,5 @@ async function change(
   step: Step,
 ): Promise<void> {
   if (Object.keys(changed).length > 0) await forTenant(trx, tenantOf(call)).change('calls', call.id, changed)
-  if (changed.answered_at != null) await countAnswer(trx, tenantOf(call), call)
   await writeLeg(trx, tenantOf(call), participant.id, step)
 }

@@ -42,7 +42,7 @@ const conditionSchema = input({
       'always, dtmf, match, expression, filled, no_response, no_match, outcome, schedule, intent, global, else',
   }),
   digits: optional(Type.String({ pattern: '^[0-9*#A-D]{1,20}$', description: 'dtmf, global: the keys pressed.' })),
-  phrases: optional(words('match, global: a regular expression for what the caller says or presses.')),
+  phrases: optional(words('match, global: phrases, of which one occurs in what the caller says or presses.')),
   pattern: optional(text('match, global: a regular expression over what the caller says or presses.', 500)),
   left: optional(name('expression: a variable')),
   op: optional(oneOf([...OPERATORS])),

@@ -86,6 +86,22 @@ pageTest('a room that is closed, and a link that was replaced, say so', async ()
   assert.match(await textOf(link), 'This link does not work')
 })
 
+pageTest('a guest whose call cannot be opened is told so, and the page lets go of the microphone', async () => {
+  const room = await newRoom(product, { name: 'Out of reach' })
+  const { page } = await chromium.open(await linkOf(room.roomId), async page => {
+    await page.addInitScript(`{
+      const asked = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices)
+      navigator.mediaDevices.getUserMedia = async wish => (window.opened = await asked(wish))
+      window.WebSocket = function () { setTimeout(() => this.onerror()) }
+    }`)
+  })
+  await page.fill('#name', 'Anna')
+  await page.click('text=Join')
+  await page.waitForSelector('#notice.bad')
+  assert.equal(await page.evaluate(`window.opened.getTracks().map(track => track.readyState)`), ['ended'])
+  await page.close()
+})
+
 pageTest('a web call with a client token: connected, keys are events, hung up', async () => {
   const { token, call_id } = await product.ok('POST', '/client_tokens', { origin: product.baseUrl })
   const { page, faults } = await chromium.open(`${product.baseUrl}/web_call#client_token=${token}`)

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
-import { until } from '../../calls-world.ts'
+import { eventTypes, until } from '../../calls-world.ts'
 
 const test = suite('control/calls/capture/consent')
 const LIMIT = { timeoutMs: 60_000 }
@@ -228,6 +228,7 @@ test(
     await world.media.committed()
     const { body } = await world.ask(`GET /v1/calls/${callId}`)
     assert.is(body.status, 'completed')
+    assert.equal(await eventTypes(world, callId), ['call.created', 'call.answered', 'call.ended'])
   },
   LIMIT,
 )
