@@ -6,7 +6,7 @@ import type { FlowModel, ModelReply, ReplyRequest } from '../flows/engine/model.
 import { isModelFailure, type ModelFailure } from '../models/model.ts'
 import { collectCommand, inputOf } from './collect.ts'
 import { BACK_CHANNELS, Conversation, type ConversationParts, type Listener } from './conversation/conversation.ts'
-import { type Heard, type StoredTurn, Turn } from './conversation/turn.ts'
+import { type Heard, type StoredTurn, Turn, textOf } from './conversation/turn.ts'
 import type { ProgramInput } from './input.ts'
 import type { Stage } from './stage.ts'
 
@@ -80,7 +80,12 @@ export class NodeSession implements Listener<CallerInput> {
     const progress = this.#progress
     this.#answer = null
     const stored = isLeft ? (progress.saying?.turn ?? null) : null
-    const left = stored === null ? null : await this.#conversation.restore(stored)
+    let left = stored === null ? null : await this.#conversation.restore(stored)
+    if (left !== null && progress.saying?.made === null && textOf(left.stored).trim() === '') {
+      // Prompts of the flow were said, and nothing of the model's line yet.
+      progress.pending = []
+      left = null
+    }
     if (isLeft && this.isListening) await this.takeUp()
     const turn = this.#conversation.beginAnew(left ?? new Turn(++progress.count, 'ai', this.heard))
     if (left === null && this.#answer === null) await this.#begin(turn, request, listen)

@@ -1,7 +1,7 @@
+import { addressOf } from '../../calls/capture/demanded-consent.ts'
 import { isProblem, type Problem } from '../../http/errors.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import { type ActionOutcome, type ActionScene, failed } from '../flow-play.ts'
-import type { Stage } from '../stage.ts'
 
 /** A callback that a flow or an assistant requests for its caller. */
 export interface CallbackWish {
@@ -23,17 +23,13 @@ export interface CallbackReturner {
 /** Books a callback as the API does. */
 export type BookCallback = (tenant: Tenant, wish: CallbackWish) => Promise<{ phone: string } | Problem>
 
-/** The number of the call's other party. */
-export const otherParty = ({ call }: Stage): string =>
-  call.direction === 'inbound' ? call.from_address : call.to_address
-
 /** A callback node: its target returns the call. */
 export async function callback(
   { bookCallback }: { bookCallback: BookCallback },
   scene: ActionScene,
 ): Promise<ActionOutcome> {
   const { stage, request, assistantId } = scene
-  const caller = otherParty(stage)
+  const caller = addressOf(stage.call)
   const { phone, note = null } = request.input
   const booked = await bookCallback(stage.tenant, {
     source: bookedBy(scene),

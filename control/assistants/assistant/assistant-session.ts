@@ -3,13 +3,14 @@ import type { Utterance } from '../../../media/protocol.ts'
 import type { TimedStep } from '../../calls/programs/records.ts'
 import { UNTIMED } from '../../calls/programs/step-schema.ts'
 import { asksNotToBeCalled } from '../../consents/refusals.ts'
+import type { ReplyListener } from '../../flows/engine/model.ts'
 import { type Phrases, phrasesOf } from '../../kernel/phrases.ts'
 import type { ChatMessage } from '../../models/model.ts'
 import type { ToolParts } from '../../tools/use-http.ts'
 import type { BookCallback } from '../actions/callback.ts'
 import { type LiveSettings, voiceOf } from '../assistant-settings.ts'
 import { BARGE_IN_AFTER_MS } from '../collect.ts'
-import { BACK_CHANNELS, Conversation, type Listener, type Making } from '../conversation/conversation.ts'
+import { BACK_CHANNELS, Conversation, type Listener } from '../conversation/conversation.ts'
 import { type AfterTurn, type Heard, type StoredTurn, Turn, textOf } from '../conversation/turn.ts'
 import type { ProgramInput } from '../input.ts'
 import { partiesOf } from '../parties.ts'
@@ -133,7 +134,8 @@ export class AssistantSession implements Listener<Utterance> {
   async #resume(): Promise<void> {
     const { saying, messages } = this.progress
     const left = saying === null ? null : await this.#conversation.restore(saying)
-    if (left !== null) this.#conversation.begin(left)
+    // Where nothing but a filler was said, the answer is still to come.
+    if (left !== null && textOf(left.stored) !== this.#phrases.filler) this.#conversation.begin(left)
     else if (saying?.source === 'script') await this.#script(textOf(saying), saying.after)
     else if (['customer', 'result'].includes(messages.at(-1)?.role ?? '')) this.#answer(null)
   }
@@ -186,10 +188,9 @@ export class AssistantSession implements Listener<Utterance> {
     this.#conversation.make(turn, making => this.#make(turn, making))
   }
 
-  async #make(turn: Turn, making: Making): Promise<void> {
+  async #make(turn: Turn, making: ReplyListener): Promise<void> {
     const { tenant, call } = this.#stage
     const settings = this.#settings
-    const { signal } = making
     const made = await reply(
       this.#parts,
       {
@@ -199,9 +200,9 @@ export class AssistantSession implements Listener<Utterance> {
         messages: [...this.progress.messages],
         tools: [...toolsOf(settings), ...callbackTool(settings)],
         conclude: called => conclusionOf(settings, called),
-        run: called => this.#use({ ...called, signal }),
+        run: called => this.#use({ ...called, signal: making.signal }),
         filler: this.#phrases.filler,
-        signal,
+        signal: making.signal,
       },
       {
         ...making,
@@ -210,7 +211,7 @@ export class AssistantSession implements Listener<Utterance> {
           const entry = { node_key: NODE_KEY, kind, name, input, output, dry_run: false, status }
           this.#steps.push({ step: 'action', entry, at: this.#stage.now().toISOString() })
           // Known from now on, also if the caller does not wait for the answer. Whether a request that this has cut short took effect is not known.
-          if (status === 'failed' && signal.aborted) return
+          if (status === 'failed' && making.signal.aborted) return
           this.progress.uses = (this.progress.uses ?? 0) + 1
           for (const message of told) this.#remember(message)
         },

@@ -1,6 +1,7 @@
+import { addressOf } from '../../calls/capture/demanded-consent.ts'
 import { isProblem } from '../../http/errors.ts'
 import type { ChatTool } from '../../models/model.ts'
-import { type BookCallback, type CallbackReturner, otherParty } from '../actions/callback.ts'
+import type { BookCallback, CallbackReturner } from '../actions/callback.ts'
 import type { LiveSettings } from '../assistant-settings.ts'
 import type { AssistantSettings } from '../schema.ts'
 import type { Stage } from '../stage.ts'
@@ -30,7 +31,7 @@ export async function bookByAssistant(
   const { phone, note } = input
   const booked = await bookCallback(stage.tenant, {
     source: 'ai',
-    phone: typeof phone === 'string' && phone.trim() !== '' ? phone : otherParty(stage),
+    phone: typeof phone === 'string' && phone.trim() !== '' ? phone : addressOf(stage.call),
     callId: stage.call.id,
     returner: returnerOf(settings),
     assistantId: stage.row.assistant_id,

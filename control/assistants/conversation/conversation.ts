@@ -44,9 +44,6 @@ type Happening<A> =
   /** The caller says nothing, or cannot be heard. */
   | { kind: 'silence' }
 
-/** Passed to the maker of a turn; `say` resolves once the sentence has been sent. */
-export type Making = ReplyListener
-
 /**
  * A spoken conversation, turn by turn. The first sentence is heard while the rest is being generated. Speech of the caller cancels the
  * rest, and only what was heard counts. We have one turn at a time, and a new one replaces the one before.
@@ -97,8 +94,8 @@ export class Conversation<A> {
     return turn
   }
 
-  /** Runs the maker of a turn, while listening continues. */
-  make(turn: Turn, maker: (making: Making) => Promise<void>): void {
+  /** Runs the maker of a turn, while listening continues. Its `say` resolves once the sentence has been sent. */
+  make(turn: Turn, maker: (making: ReplyListener) => Promise<void>): void {
     const { stage, log } = this.#parts
     const { timing } = turn
     const begun = performance.now()

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { type ChatAnswer, type ChatAsked, ChatProvider } from '../../fakes/chat-provider.ts'
+import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
 import { callOf, type LiveWorld, makeFlow, makeLiveWorld } from './live-world.ts'
@@ -148,6 +149,31 @@ test('an ai node outlives a kill of control: what was heard is not said again, a
   assert.is(provider.asked.length, 3, 'nothing is made twice')
   assert.is(media.sent('leg.collect').length, 3)
   await close()
+})
+
+test('a tool of an ai node that another process uses once more, since the first one died, has the same Idempotency-Key', async () => {
+  const server = await new WebhookReceiver().listen()
+  server.answer = response => void (server.received.length === 1 || response.end('booked'))
+  const { world, media, flow, close } = await reception(({ messages }) =>
+    messages.some(({ role }) => role === 'tool') ? { text: 'It is booked.' } : { tool: 'book', input: { seats: 4 } },
+  )
+  const tools = [{ name: 'book', description: 'Books a table.', url: `${server.url}/` }]
+  const id = await world.make('/assistants', { name: 'Desk', tools, flow_id: flow })
+  await world.make('/inbound_routes', { match: { to: '2001' }, target: { type: 'assistant', id } })
+  media.dialIn('part_1', '2001')
+  await until(() => server.received.length === 1)
+  await media.committed()
+  await world.restart()
+  await until(() => saidTo(world, 'part_1').includes('It is booked.'))
+  const keys = server.received.map(({ headers }) => headers['idempotency-key'])
+  assert.equal([keys.length, new Set(keys).size], [2, 1])
+  assert.equal(
+    saidTo(world, 'part_1').slice(0, 2),
+    ['Welcome.', 'It is booked.'],
+    'nor is the prompt before it said again',
+  )
+  await close()
+  await server.close()
 })
 
 test('an ai node whose models fail leaves by its error; without a way out the caller hears why before the end', async () => {

@@ -137,7 +137,7 @@ test('a tool that another process uses once more, since the first one died, has 
     },
     async () => ({ tools: [tool] }),
   )
-  await until(() => server.received.length === 1)
+  await until(() => said().includes('One moment, please.'))
   await world.media.committed()
   await world.restart()
   await until(() => said().includes('It is booked.'))
