@@ -20,8 +20,11 @@ export class SpeechProvider {
   audio: Buffer = Buffer.alloc(0)
   /** The texts that it recognises, in order. */
   texts: string[] = []
-  /** `silent`: it never answers. `broken`: it closes the connection. A number: that HTTP status. */
-  mood: 'well' | 'silent' | 'broken' | number = 'well'
+  /**
+   * `silent`: it never answers. `broken`: it closes the connection. A number: that HTTP status. Over the realtime WebSocket, `failing`: it tells that an
+   * utterance could not be recognised; `erring`: it answers with an `error`, which names no utterance.
+   */
+  mood: 'well' | 'silent' | 'broken' | 'failing' | 'erring' | number = 'well'
   connections = 0
   readonly #server: Server
   readonly #sockets = new WebSocketServer({ noServer: true })
@@ -97,8 +100,18 @@ export class SpeechProvider {
         socket.terminate()
         return
       }
+      const error = { type: 'server_error', code: null, message: 'no', param: null }
+      if (this.mood === 'erring') {
+        send({ type: 'error', error: { ...error, event_id: null } })
+        return
+      }
       const itemId = `item_${this.#nextItem++}`
       send({ type: 'input_audio_buffer.committed', item_id: itemId, previous_item_id: null })
+      if (this.mood === 'failing') {
+        const type = 'conversation.item.input_audio_transcription.failed'
+        send({ type, item_id: itemId, content_index: 0, error })
+        return
+      }
       const text = this.texts.shift() ?? ''
       // Short utterances are recognised first, so answers come in another order than requests.
       setTimeout(() => {

@@ -213,6 +213,23 @@ test('a WebSocket that broke is an error, and the next utterance opens another',
   ear.close()
 })
 
+test('an utterance that the provider tells to have failed is an error at once, on a connection that serves the next; an error of the session ends it', async () => {
+  const ear = new RealtimeTranscription(realtime(60_000))
+  const hear = () => ear.transcribe(tone(440, 8000, 1), null)
+  provider.mood = 'failing'
+  assert.is(errorOf(await hear()), 'realtime: the provider could not make it out')
+  provider.mood = 'well'
+  provider.texts = ['Again.', 'And again.']
+  assert.equal(await hear(), { text: 'Again.', engine: 'model-1' })
+  assert.is(provider.connections, 1)
+  provider.mood = 'erring'
+  assert.is(errorOf(await hear()), 'realtime: the provider reported an error')
+  provider.mood = 'well'
+  assert.equal(await hear(), { text: 'And again.', engine: 'model-1' })
+  assert.is(provider.connections, 2)
+  ear.close()
+})
+
 test('a refused or a silent provider is an error within its time', async () => {
   const samples = (): Int16Array<ArrayBuffer> => tone(440, 8000, 1)
   provider.mood = 401
