@@ -93,16 +93,16 @@ export function postgresDatabase<DB>(pool: PostgresPool, node: string, steadyMs:
   return new Kysely<DB>({ dialect: dialectOn(pool, node, steadyMs), plugins })
 }
 
-/** How long a transaction waits until it is alone: behind a node that hangs, all others would wait as long. */
-const ALONE_TIMEOUT_MS = 500
+/** How long a transaction waits at first until it is alone: so do all that begin meanwhile, behind one whose process hangs. */
+const ALONE_TIMEOUT_MS = 50
 
 /**
- * Begins a serializable transaction: `isAlone`: when all others are over, and these wait for it; otherwise beside them. What is locked is a table that
- * nobody uses meanwhile, and before the transaction sees any rows (LOCK takes no snapshot): so nothing that it will see has changed while it waited.
+ * Begins a serializable transaction: beside others, or, at an attempt above 0 to be alone, when these are over; then others wait. What is locked is a
+ * table that nobody uses meanwhile, and before the transaction sees any rows (LOCK takes no snapshot): none of them changes while it waits.
  */
-export async function takePart<DB>(trx: Transaction<DB>, isAlone: boolean): Promise<void> {
-  if (isAlone) await sql`set local lock_timeout = ${sql.lit(ALONE_TIMEOUT_MS)}`.execute(trx)
-  await sql`lock table kysely_migration in ${sql.raw(isAlone ? 'exclusive' : 'row share')} mode`.execute(trx)
+export async function takePart<DB>(trx: Transaction<DB>, attempt: number): Promise<void> {
+  if (attempt > 0) await sql`set local lock_timeout = ${sql.lit(ALONE_TIMEOUT_MS * 2 ** attempt)}`.execute(trx)
+  await sql`lock table kysely_migration in ${sql.raw(attempt > 0 ? 'exclusive' : 'row share')} mode`.execute(trx)
 }
 
 /** Why this server cannot hold our tables; null: it can. */

@@ -47,17 +47,15 @@ export interface Store {
 
 const NOTHING = { committed: (): void => {}, rolledBack: (): void => {} }
 
-/**
- * Attempts of a transaction, by what befalls it; the error of the last one is thrown. A unique key that turned out taken was free when we looked. A
- * retry finds its owner; twice is a bug.
- */
+/** Attempts of a transaction, by what befalls it. A unique key that turned out taken was free when we looked: a retry finds its owner. */
 const MAX_TRIES = { conflict: 12, taken: 3, outage: 1, other: 1 }
 /**
- * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other, on PostgreSQL beside no other
- * node's. If fifty write the same rows at once (a campaign's calls that find their connection full), each attempt lets only one through, and the last
- * would run out of attempts; so would a long one beside many short ones.
+ * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other. If fifty write the same rows at
+ * once (a campaign's calls that find their connection full), each attempt lets only one through, and the last would run out of attempts.
  */
 const TRIES_BESIDE = 4
+/** After this many it runs beside none of other nodes either (PostgreSQL): a long one would lose to many short ones each time. */
+const TRIES_BESIDE_NODES = 7
 const MAX_WAIT_MS = 400
 
 /**
@@ -114,12 +112,12 @@ export async function openStore(
     followUps,
     outbox,
     transaction: (run, { gathers } = { gathers: false }) =>
-      retrying(async isAlone => {
+      retrying(async tries => {
         let then = NOTHING
         // SQLite, which has one writer at a time, has no other level.
         const serializable = db.transaction().setIsolationLevel('serializable')
         const running = serializable.execute(async raw => {
-          await postgres?.takePart(raw, isAlone)
+          await postgres?.takePart(raw, tries - TRIES_BESIDE_NODES)
           const { trx, ...ends } = following(raw, { within, committed, followUps, outbox }, gathers)
           then = ends
           const made = await run(trx)
@@ -150,9 +148,9 @@ const statementsOn = (target: string | Buffer | Statements): Statements =>
 const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
 /** The only place that retries after conflicts. `turns`: the queue of transactions with repeated conflicts. */
-async function retrying<T>(run: (isAlone: boolean) => Promise<T>, turns: Turns, tries = 1): Promise<T> {
+async function retrying<T>(run: (tries: number) => Promise<T>, turns: Turns, tries = 1): Promise<T> {
   try {
-    return await run(tries > TRIES_BESIDE)
+    return await run(tries)
   } catch (error) {
     if (tries >= MAX_TRIES[faultOf(error) ?? 'other']) throw error
   }
