@@ -80,6 +80,18 @@ test('a refreshed contact is asked once per interval, and one that is taken back
   assert.is(asked().length, last)
 })
 
+test('a registration that has run out makes room: as many phones as there may be come and go, and the next one is asked', () => {
+  const { pipe, keep, asked } = registrarAndPhone()
+  const others = Array.from({ length: 20_000 }, (_, n): Peer => ({ ...NAT, host: `10.0.${n >> 8}.${n & 255}` }))
+  for (const peer of others) keep(DOOR, 1, peer)
+  keep(DESK, 300)
+  pipe.run(30 * SECOND)
+  assert.is(asked(DESK).length, 0, 'there was no room')
+  keep(DESK, 300)
+  pipe.run(60 * SECOND)
+  assert.ok(asked(DESK).length > 0)
+})
+
 test('a phone that comes from another port is asked there alone', () => {
   const { pipe, registrar, keep, asked } = registrarAndPhone()
   keep(DESK, 300)

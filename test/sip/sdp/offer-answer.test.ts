@@ -145,6 +145,30 @@ test('rtcp-mux needs both sides', () => {
   assert.match(mux.text, 'a=rtcp-mux')
 })
 
+test('rtcp-mux that we have offered is agreed if the answer has it too, and where we have not it is ignored (RFC 5761 §5.1.1)', () => {
+  for (const [ours, theirs, isAgreed] of [
+    [true, true, true],
+    [true, false, false],
+    [false, true, false],
+  ] as const) {
+    const own = { ...OURS, rtcpMux: ours }
+    const answer = offer('m=audio 4000 RTP/AVP 0', ...(theirs ? ['a=rtcp-mux'] : []))
+    const media = applyAnswer(createOffer(own, 'sendrecv', SESSION), answer, own)
+    if ('error' in media) throw new Error(media.error)
+    assert.equal([media.rtcpMux, media.remoteRtcpPort], [isAgreed, isAgreed ? 4000 : 4001])
+  }
+})
+
+test('reports go where `a=rtcp` says, and with a port alone to that of the same host (RFC 3605)', () => {
+  for (const [said, host, port] of [
+    ['a=rtcp:4321 IN IP4 192.0.2.9', '192.0.2.9', 4321],
+    ['a=rtcp:4321', '192.0.2.1', 4321],
+  ] as const) {
+    const { media } = answered(offer('m=audio 4000 RTP/AVP 0', said))
+    assert.equal([media.remoteRtcpHost, media.remoteRtcpPort, media.remoteHost], [host, port, '192.0.2.1'])
+  }
+})
+
 test('our offer and its answer give both sides the same agreement', () => {
   const theirs: Capabilities = { codecs: [PCMA], telephoneEvent: true, host: '2001:db8::5', port: 7000 }
   const ours = createOffer(OURS, 'sendrecv', SESSION)
