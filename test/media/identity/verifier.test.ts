@@ -199,6 +199,8 @@ stirTest('iat older or younger than 60 s is stale, and so is a Date', async () =
   assert.is(await failure([await signature({ iat: nowS() - 62 })]), 'stale')
   assert.is(await failure([await signature({ iat: nowS() + 62 })]), 'stale')
   assert.is(await failure([await signature()], { date: nowS() - 62 }), 'stale')
+  const replayed = await signature({ iat: nowS() - 62 })
+  assert.is(await failure([replayed], { date: nowS() }), 'stale', 'a Date of now is no proof that it is new')
   assert.is((await judge([await signature({ iat: nowS() - 58 })])).result, 'verified')
 })
 

@@ -21,6 +21,7 @@ const refusal = (status: number, more: Partial<Refusal> = {}): Refusal => ({
   ...{ status, origin: 'remote', retryAfterS: null, contacts: [], redirects: [] },
   ...more,
 })
+const SIGNED = { attestation: 'A', from: '15550199', to: '15550100', origId: 'o1' } as const
 const SILENT = refusal(408, { origin: 'local' })
 
 function scene(
@@ -195,6 +196,28 @@ test('where a contact sends on to nobody who may be called, the next contact is,
   const { ways } = scene(targets, {}, undefined, uri => !uri.endsWith('forbidden'))
   const call = ways()
   assert.equal([await tries(call, outcome), call.refusal], [['a', 'm', 'n'], 'redirect_refused'])
+})
+
+test('a redirected call is signed for the number that it goes to, and not at all where that is none (RFC 8224 §4.1)', async () => {
+  const forms = { form: 'asserted', redirectForm: 'none' } as const
+  const identity = { ...forms, caller: null, isPrivate: false, redirects: [], sign: SIGNED }
+  const { ways } = scene([target('a', { identity, followRedirects: true })])
+  const signed: unknown[] = []
+  await tries(ways(), ({ peer, target: { identity: said } }) => {
+    signed.push(said!.sign?.to)
+    return peer.host === 'a' && signed.length === 1
+      ? refusal(302, { contacts: ['sip:+15550177@m', 'sip:bob@n'] })
+      : refusal(503)
+  })
+  assert.equal(signed, [SIGNED.to, '15550177', undefined])
+})
+
+test('a call that may go on to nobody who was named is not placed over a host that was passed over before, either', async () => {
+  const targets = [target('rests'), target('a', { followRedirects: true })]
+  const { ways, resting } = scene(targets, {}, undefined, () => false)
+  resting.add({ transport: 'udp', host: 'rests', port: 5060 }, SILENT)
+  const outcome = (): Refusal => refusal(302, { contacts: ['sip:bob@m'] })
+  assert.equal(await tries(ways(), outcome), ['a'])
 })
 
 test('redirections that lead in a circle end', async () => {
