@@ -161,7 +161,8 @@ stirTest(
     const further = await signer.sign({ ...wanted, div: CAROL, to: '12125550111' }, sent)
     const again = further.flatMap(([name, value]) => (name === 'Identity' ? [value] : []))
     assert.is(again.length, 3)
-    assert.is((await judge(again, { to: ['12125550111'] })).attestation, 'A')
+    const { result, attestation } = await judge(again, { to: ['12125550111'] })
+    assert.equal([result, attestation], ['verified', 'A'])
     for (const [why, received] of [
       ['nobody has signed it', []],
       ['it is of another caller', [await signature({ from: CAROL })]],
@@ -314,6 +315,17 @@ stirTest('a call that was sent on is verified by a chain of div PASSporTs (RFC 8
   const sentOn = await signature({ ppt: 'div', to: BOB, more: { div: { tn: CAROL } } })
   assert.is((await judge([first, sentOn])).result, 'verified')
   assert.is((await judge([first, sentOn])).attestation, 'A')
+  assert.is(await failure([first, sentOn], { to: ['12125550111'] }), 'number_mismatch', 'it was sent on to another one')
+  const further = await signature({ ppt: 'div', to: '12125550111', more: { div: { tn: BOB } } })
+  for (const chain of [
+    [first, sentOn, further],
+    [further, first, sentOn],
+    [further, sentOn, first],
+  ])
+    assert.is((await judge(chain, { to: ['12125550111'] })).result, 'verified', 'twice, in whatever order')
+  const back = await signature({ ppt: 'div', to: CAROL, more: { div: { tn: BOB } } })
+  const inACircle = [await signature({ to: '12125550111' }), sentOn, back]
+  assert.is(await failure(inACircle), 'number_mismatch', 'a circle ends')
   const elsewhere = await signature({ ppt: 'div', to: BOB, more: { div: { tn: '12125550111' } } })
   assert.is(await failure([first, elsewhere]), 'number_mismatch')
   const ofAnother = await signature({ ppt: 'div', from: CAROL, to: BOB, more: { div: { tn: CAROL } } })
