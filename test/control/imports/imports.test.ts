@@ -156,6 +156,12 @@ test('a trial counts as the import would, and writes nothing', async () => {
   assert.equal(await app.report(done.id), await app.report(trial.id))
 })
 
+test('a trial knows a number that was in an earlier batch of the file', async () => {
+  const numbers = Array.from({ length: 200 }, (_, n) => `058${String(n).padStart(7, '0')}`)
+  const trial = await app.run(['phone', ...numbers, numbers[0], numbers[1]].join('\n'), { dry_run: true })
+  assert.equal(trial.rows, { read: 202, written: 200, duplicate: 2, failed: 0 })
+})
+
 test('a file that cannot be read to its end fails with the line, and what came before stays', async () => {
   const content = `{"phone":"0571111111"}\n{"phone":"${'0'.repeat(70_000)}"}\n`
   const failed = await app.run(content, { format: 'ndjson' })

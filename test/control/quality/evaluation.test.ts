@@ -122,7 +122,7 @@ test('a person overrides with a reason; what it was is kept, and what is evaluat
   ]
   const changed = await world.api(`PATCH /v1/qa_evaluations/${qa}`, {
     criteria,
-    reason: 'There was nothing to offer.',
+    reason: 'There was nothing to offer. Paid with 4111 1111 1111 1111.',
     user_id: userId,
     review: 'done',
   })
@@ -130,7 +130,7 @@ test('a person overrides with a reason; what it was is kept, and what is evaluat
     {
       at: world.clock.now().toISOString(),
       by_user_id: userId,
-      reason: 'There was nothing to offer.',
+      reason: 'There was nothing to offer. Paid with [card number].',
       changes: [
         { key: 'offer', from: '0', to: 'not_applicable' },
         { key: 'empathy', from: 'needs_model', to: '50' },
@@ -200,6 +200,24 @@ test('tokens and money of the summary and of the evaluation are in /usage, each 
     ],
   )
   assert.equal([models.input_tokens, models.output_tokens, models.cost], [2000, 200, 0.006])
+  await quiet.close()
+})
+
+test('what is asked with priority has a price of its own', async () => {
+  const quiet = await makeQualityWorld()
+  const { queueId } = await quiet.profile({ model: { priority: true } })
+  const id = await quiet.call(CALL, { queueId })
+  const modelPrices = new Map([
+    ['m', { input: 2, output: 10 }],
+    ['m:priority', { input: 4, output: 20 }],
+  ])
+  await withModel(
+    () => NO_SUMMARY,
+    config => quiet.review(id, { ...config, modelPrices }),
+  )
+  const to = new Date(quiet.clock.now().getTime() + 60_000).toISOString()
+  const { models } = (await quiet.api(`GET /v1/usage?to=${encodeURIComponent(to)}`)).data.at(-1)
+  assert.equal([models.purposes[0].model, models.cost], ['m:priority', 0.006])
   await quiet.close()
 })
 

@@ -35,7 +35,7 @@ export interface Asked {
 
 /** A provider on a real socket that answers each request with this object, or with a status. */
 export async function withModel(
-  answer: () => object | number,
+  answer: () => object | number | Promise<object>,
   run: (config: object, asked: Asked[]) => Promise<void>,
 ): Promise<void> {
   const asked: Asked[] = []
@@ -43,7 +43,7 @@ export async function withModel(
     let text = ''
     for await (const chunk of request) text += chunk
     asked.push(JSON.parse(text))
-    const given = answer()
+    const given = await answer()
     if (typeof given === 'number') return response.writeHead(given).end()
     const usage = { prompt_tokens: 1000, completion_tokens: 100 }
     response.end(JSON.stringify({ choices: [{ message: { content: JSON.stringify(given) } }], usage }))

@@ -220,6 +220,20 @@ test('with the transcript the summary goes, and with the call everything that qu
   }
 })
 
+test('a transcript that is deleted while a model sums it up is summed up by nobody', async () => {
+  const id = await world.call(CALL)
+  await withModel(
+    async () => {
+      await world.api(`DELETE /v1/calls/${id}/transcript`)
+      return WRITTEN
+    },
+    config => world.review(id, config),
+  )
+  assert.is((await world.ask(`GET /v1/calls/${id}/summary`, { key: world.ours.keys.live })).status, 404)
+  const told = (await world.api('GET /v1/events?type=call.summary.ready')).data
+  assert.is(told.filter(({ data }: { data: { object: { call_id: string } } }) => data.object.call_id === id).length, 0)
+})
+
 test('a summary can be made again: by words at once, by a model when it has answered; what a person has corrected stays', async () => {
   const { queueId } = await profile()
   const id = await world.call(CALL, { queueId })
