@@ -21,6 +21,7 @@ async function guestOf(pins: object, trustedProxies: string[] = []) {
 
 test("a guest cannot guess the moderator's PIN between two entries of the members'", async () => {
   const { tryPin, clock, close } = await guestOf({ pin: '4711', moderator_pin: '99887' })
+  assert.equal(await tryPin(''), [400, null], 'nothing is guessed')
   assert.equal(await tryPin('1111'), [400, 2])
   assert.equal(await tryPin('2222'), [400, 1])
   assert.equal(await tryPin('4711'), [201, null], 'who mistyped comes in all the same')

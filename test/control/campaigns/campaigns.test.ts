@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { MAX_LOOKED_AT } from '../../../control/campaigns/calling.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { HOUR, MINUTE, makeCampaignWorld } from './campaign-world.ts'
@@ -46,6 +47,21 @@ test('a campaign that has called everybody is completed, however many calls it m
   await end(ANN, 'caller_hangup')
   await dial()
   assert.is((await ask(`GET /v1/campaigns/${id}`)).status, 'completed')
+  await campaigns.close()
+})
+
+test('a campaign is not completed while its last contact is called, however many were left out before', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { start, dial, end, dialled, ask } = campaigns
+  const numbers = Array.from({ length: MAX_LOOKED_AT - 1 }, (_, i) => `+1415555${1000 + i}`)
+  for (const phone of numbers) await ask('POST /v1/do_not_call', { phone })
+  const id = await start([...numbers, ANN], { max_attempts: 1 })
+  const status = async () => (await ask(`GET /v1/campaigns/${id}`)).status
+  await dial()
+  assert.equal([dialled(), await status()], [[ANN], 'running'])
+  await end(ANN, 'caller_hangup')
+  await dial()
+  assert.is(await status(), 'completed')
   await campaigns.close()
 })
 
