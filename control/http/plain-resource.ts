@@ -30,12 +30,16 @@ export const pascal = (object: string): string =>
 export const words = (object: string): string => object.replaceAll('_', ' ')
 const one = (object: string): string => `${/^[aeio]/.test(object) ? 'an' : 'a'} ${words(object)}`
 
-type Listing = Partial<Pick<Route, 'id' | 'summary' | 'description' | 'reads'>> & { query?: TObject }
+type Listing = Partial<Pick<Route, 'id' | 'summary' | 'description' | 'reads'>> & {
+  query?: TObject
+  /** With a filter it may look through very many rows: calls do not wait for that. */
+  isLong?: true
+}
 
 /** GET of the list, newest first. A parameter of `query` that is not of every list filters by the column of its name. */
 export function listRoute<T extends TableWithId, R extends TSchema>(
   plain: Plain<T, R>,
-  { query = listQuery, ...said }: Listing = {},
+  { query = listQuery, isLong, ...said }: Listing = {},
 ): Route {
   const { store, table, object, path, toObject } = plain
   const filters = Object.keys(query.properties).filter(name => !(name in listParameters))
@@ -48,12 +52,8 @@ export function listRoute<T extends TableWithId, R extends TSchema>(
     ...said,
     handler: (context, { query: asked }: { query: Record<string, unknown> }) => {
       const where = Object.fromEntries(filters.map(name => [name, asked[name]]))
-      return pageOf(
-        { db: store.db, tenant: context, table, where: where as never },
-        asked,
-        `/v1${path}`,
-        toObject,
-      ) as never
+      const db = isLong && filters.some(name => name in asked) ? store.reads : store.db
+      return pageOf({ db, tenant: context, table, where: where as never }, asked, `/v1${path}`, toObject) as never
     },
   })
 }

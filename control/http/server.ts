@@ -3,10 +3,11 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Logger } from 'pino'
 import { Newcomers } from '../../media/protocol.ts'
 import { newId } from '../kernel/ids.ts'
-import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
+import { isStoreOutage } from '../kernel/store/faults.ts'
+import { StoreOutage } from '../kernel/store/outage.ts'
 import { CURRENT_VERSION } from '../kernel/versions/current.ts'
 import { EMPTY_PART, hasEmptyPart, NOT_JSON, OPERATIONS, pathOf, sendProblem } from './answer.ts'
-import { type Problem, problem, storeUnavailable } from './errors.ts'
+import { ERRORS, type Problem, problem, storeUnavailable } from './errors.ts'
 import type { Upload } from './route.ts'
 import { answerMalformed } from './wire/malformed.ts'
 import { acceptMultipart, tooLarge } from './wire/multipart.ts'
@@ -83,9 +84,8 @@ export async function createServer(parts: {
   const outage = new StoreOutage(parts.log)
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const failure = translate(error, request.routeOptions.bodyLimit, request.operation?.route.upload)
-    const isBug = failure.problem === 'internal_error'
-    if (isBug) parts.log.error({ err: error, requestId: request.id }, 'request failed')
-    else outage.note(error)
+    const isOurs = ERRORS[failure.problem].status >= 500
+    if (isOurs && !outage.note(error)) parts.log.error({ err: error, requestId: request.id }, 'request failed')
     return sendProblem(request, reply, failure)
   })
   const paths = new Paths<Operation>()
@@ -141,7 +141,7 @@ function translate(error: FastifyError, maxBodyBytes: number | undefined, upload
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {
     return problem('invalid_json', error.message)
   }
-  if (isOutage(error)) return storeUnavailable(STORE_RETRY_S)
+  if (isStoreOutage(error)) return storeUnavailable(STORE_RETRY_S)
   return problem('internal_error', 'Something failed on our side.')
 }
 

@@ -55,7 +55,7 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
         await written()
         const { method, operation, status, api_key_id } = asked
         const where = { method, operation, status, api_key_id }
-        const rows = { db: store.db, tenant: context, table: 'request_logs', where } as const
+        const rows = { db: store.reads, tenant: context, table: 'request_logs', where } as const
         return pageOf(rows, asked, '/v1/request_logs', toRequestLog)
       },
     }),

@@ -23,6 +23,7 @@ export function webhookDeliveryRoutes(deps: NounParts): Route[] {
   }
   return [
     listRoute(plain, {
+      isLong: true,
       id: 'listWebhookDeliveries',
       summary: 'List webhook deliveries',
       description: 'One for each event and endpoint, and one for each replay. Finished ones are kept for 30 days.',

@@ -21,7 +21,7 @@ const body = input({
 const reply = Type.Object({ id: Type.String(), who: Type.String() })
 const common = { tag: 'T', summary: 'S', status: 200, reply } as const
 
-/** Answers who asked; `explode` throws, `refuse` is a conflict. */
+/** Answers who asked; `explode` and `crowd` throw, `refuse` is a conflict. */
 const things: Route[] = [
   route({
     ...common,
@@ -33,6 +33,7 @@ const things: Route[] = [
     query: Type.Object({ count: Type.Optional(Type.Integer({ minimum: 1 })) }, { additionalProperties: false }),
     handler: async (context, { params, query }) => {
       if (params.id === 'explode') throw new Error('a secret of the inside')
+      if (params.id === 'crowd') throw Object.assign(new Error('too many at once'), { code: 'SQLITE_BUSY' })
       if (params.id === 'refuse') return conflict('in_use', 'It is in use.')
       if (params.id === 'busy') return problem('capacity_exhausted', 'Full.', { retryAfterS: 7 })
       return { id: `${params.id}${query.count ?? ''}`, who: context.organisationId, hidden: 'not in the schema' }
@@ -84,6 +85,11 @@ test('a request without a valid key answers 401, and says which is wrong', async
   const bare = await ask(app, 'GET /v1/things/a', { headers: { authorization: live } })
   assert.equal([bare.status, bare.body.error.code], [401, 'api_key_invalid'])
   assert.match(bare.body.error.message, 'Authorization: Bearer <key>', 'the key is right, and only sent wrongly')
+})
+
+test('a database that has too much to do just now is none that has failed: 503, with a time to try again', async () => {
+  const { status, headers, body } = await ask(app, 'GET /v1/things/crowd', { key: live })
+  assert.equal([status, body.error.code, headers['retry-after']], [503, 'store_unavailable', '5'])
 })
 
 test('a key as the user name, without a password, is taken as curl -u KEY: sends it', async () => {

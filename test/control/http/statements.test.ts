@@ -47,4 +47,36 @@ test('what the main operations ask of the database does not grow with what they 
   await store.close()
 })
 
+test('a list that may look through very many rows is read where calls do not wait for it', async () => {
+  const { store, clock, ours } = await makeWorld()
+  let beside = 0
+  const reads = store.db.withPlugin({
+    transformQuery: ({ node }) => {
+      beside++
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const world = await makeWholeApp({ store: { ...store, reads }, now: clock.now })
+  const askedBeside = async (path: string): Promise<boolean> => {
+    const before = beside
+    const { status, text } = await world.live(`GET /v1/${path}`, undefined, { key: ours.keys.live })
+    assert.is(status, 200, text)
+    return beside > before
+  }
+  const long = [
+    'calls?direction=outbound',
+    'calls?status=completed&queue_id=q_1',
+    'webhook_deliveries?status=failed',
+    'webhook_deliveries?event_id=evt_1',
+    'events?type=call.ended&object_id=call_1',
+    'request_logs?status=500',
+  ]
+  for (const path of long) assert.ok(await askedBeside(path), path)
+  for (const path of ['calls', 'calls?status=in_progress', 'webhook_deliveries', 'events?type=call.ended'])
+    assert.not.ok(await askedBeside(path), path)
+  await world.close()
+  await store.close()
+})
+
 test.run()
