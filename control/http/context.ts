@@ -64,7 +64,8 @@ export class RequestContext implements Context {
   readonly #parts: Parts
   readonly #attempt: (Attempt & { entry: Entry }) | null
   readonly #render: (answer: unknown) => Replay
-  #isLasting = true
+  /** Whether the answer depends only on the tables that the route reads. */
+  isLasting = true
 
   /** `attempt` null: no `Idempotency-Key`. `render`: formats the answer as it will be sent. `log`: creates the request's logger. */
   constructor(
@@ -86,13 +87,8 @@ export class RequestContext implements Context {
     this.#render = render
   }
 
-  /** Whether the answer depends only on the tables that the route reads. */
-  get isLasting(): boolean {
-    return this.#isLasting
-  }
-
   passing(): void {
-    this.#isLasting = false
+    this.isLasting = false
   }
 
   get log(): Logger {

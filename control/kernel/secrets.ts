@@ -17,6 +17,7 @@ const PIN_COST = 14
 const SCRYPT = { r: 8, p: 1 }
 const IV_BYTES = 12
 const TAG_BYTES = 16
+const AES = 'aes-256-gcm'
 
 /** A new secret of 256 random bits with a readable prefix, for example `sk_live_…`. */
 export const newSecret = (prefix: string): string => `${prefix}_${randomBytes(SECRET_BYTES).toString('base64url')}`
@@ -54,21 +55,27 @@ const derive = (pin: string, salt: Buffer, cost: number): Promise<Buffer> =>
     scrypt(pin, salt, PIN_HASH_BYTES, options, (error, key) => (error === null ? resolve(key) : reject(error)))
   })
 
-/** Encrypts a text with `passphrase` (AES-256-GCM, key by HKDF). */
-export function seal(text: string, passphrase: string): string {
+/** Encrypts a text with a key of 32 bytes (AES-256-GCM). It can be opened with the same `owner` only. */
+export function encrypted(text: string, key: Uint8Array, owner: string): string {
   const iv = randomBytes(IV_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', sealKey(passphrase), iv)
+  const cipher = createCipheriv(AES, key, iv).setAAD(Buffer.from(owner))
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** Decrypts a text; throws if the passphrase is a different one. */
-export function unseal(sealed: string, passphrase: string): string {
+/** Decrypts a text; throws if the key or the owner is a different one. */
+export function decrypted(sealed: string, key: Uint8Array, owner: string): string {
   const bytes = Buffer.from(sealed, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', sealKey(passphrase), bytes.subarray(0, IV_BYTES))
-  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  const decipher = createDecipheriv(AES, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
   return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
 }
+
+/** Encrypts a text with `passphrase` (key by HKDF). */
+export const seal = (text: string, passphrase: string): string => encrypted(text, sealKey(passphrase), '')
+
+/** Decrypts a text; throws if the passphrase is a different one. */
+export const unseal = (sealed: string, passphrase: string): string => decrypted(sealed, sealKey(passphrase), '')
 
 const sealKey = (passphrase: string): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', passphrase, '', 'tandem idempotent answer', 32))

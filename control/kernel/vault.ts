@@ -1,10 +1,9 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { decrypted, encrypted } from './secrets.ts'
 
 const KEY_BYTES = 32
-const IV_BYTES = 12
-const TAG_BYTES = 16
 const PRIVATE_MODE = 0o600
 
 /** Encrypts secrets that we must be able to read again, such as signing keys, in the database and its backups. */
@@ -30,19 +29,9 @@ export function openVault(dataDir: string): Vault {
 /** A vault with this key of 32 bytes. */
 export function vaultOf(key: Uint8Array): Vault {
   return {
-    seal: (text, owner) => {
-      const iv = randomBytes(IV_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(owner))
-      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-      return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
-    },
+    seal: (text, owner) => encrypted(text, key, owner),
     derive: purpose => createHmac('sha256', key).update(purpose).digest('hex'),
-    open: (sealed, owner) => {
-      const bytes = Buffer.from(sealed, 'base64url')
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-      decipher.setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
-      return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
-    },
+    open: (sealed, owner) => decrypted(sealed, key, owner),
   }
 }
 

@@ -15,7 +15,7 @@ import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { memberProblem } from './members.ts'
 import type { InvitationRow, UserRow } from './tables.ts'
-import { userFields, userRole } from './user-schema.ts'
+import { userRole, userSettings } from './user-schema.ts'
 
 const api = operations('Users', 'users')
 
@@ -58,11 +58,7 @@ type OfferedInvitation = Static<typeof offeredSchema>
 
 const invitationBody = input({
   email: Type.String({ format: 'email', maxLength: 254 }),
-  name: Type.Optional(userFields.name),
-  role: Type.Optional(userRole),
-  team_id: Type.Optional(userFields.team_id),
-  extension: Type.Optional(userFields.extension),
-  takes_seat: Type.Optional(userFields.takes_seat),
+  ...userSettings,
 })
 
 export const invitationRoutes = (deps: InvitationDeps): Route[] => [

@@ -71,9 +71,12 @@ export const usageSchema = Type.Object({
 })
 type Usage = Static<typeof usageSchema>
 
-export const usageQuery = input({
+export const usageRange = {
   from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
   to: Type.Optional(timestamp('Default: now.')),
+}
+export const usageQuery = input({
+  ...usageRange,
   granularity: Type.Optional(oneOf(['day', 'month'], { default: 'day' })),
 })
 

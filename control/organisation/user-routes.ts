@@ -11,7 +11,7 @@ import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { memberProblem } from './members.ts'
 import type { UserRow } from './tables.ts'
-import { toUser, type User, userFields, userRole, userSchema } from './user-schema.ts'
+import { toUser, type User, userRole, userSchema, userSettings } from './user-schema.ts'
 
 const api = operations('Users', 'users')
 
@@ -26,12 +26,8 @@ interface UserDeps {
 }
 
 const changeBody = input({
-  name: Type.Optional(userFields.name),
-  role: Type.Optional(userRole),
+  ...userSettings,
   status: Type.Optional(oneOf(['active', 'deactivated'], { description: '`active` also admits an invited member.' })),
-  team_id: Type.Optional(userFields.team_id),
-  extension: Type.Optional(userFields.extension),
-  takes_seat: Type.Optional(userFields.takes_seat),
 })
 
 const userListQuery = input({

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { apiObject, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { UserRow } from './tables.ts'
 
@@ -12,6 +12,9 @@ export const userFields = {
   extension: nullable(Type.String({ pattern: '^[0-9]{2,8}$', description: '2 to 8 digits, unique among members.' })),
   takes_seat: Type.Boolean({ description: 'Counts in `seats` of `GET /usage`, while active.' }),
 }
+
+/** The same where each may be left out. */
+export const userSettings = partialInput({ role: userRole, ...userFields }).properties
 
 /** Specification, "User". */
 export const userSchema = apiObject('user', {

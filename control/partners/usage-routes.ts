@@ -4,7 +4,7 @@ import { invalid, type Problem } from '../http/errors.ts'
 import type { NounParts } from '../http/noun.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, timestamp } from '../kernel/schema.ts'
-import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
+import { usageOf, usageQuery, usageRange, usageSchema } from '../organisation/usage-routes.ts'
 import { METERS, type Meter } from '../usage/tables.ts'
 import { clientOf } from './key-routes.ts'
 
@@ -25,10 +25,7 @@ const rolledUp = Type.Object({
   ),
 })
 
-const range = input({
-  from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
-  to: Type.Optional(timestamp('Default: now.')),
-})
+const range = input(usageRange)
 
 /** Routes of the usage of a partner's organisations: of one by day, or of all together. */
 export const partnerUsageRoutes = (deps: NounParts): Route[] => [

@@ -9,6 +9,7 @@ import type { Store } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { deliveryRequest } from './attempt.ts'
 import { type ClaimedDelivery, claimDue, dueAgain, forgetClosed, leaseFrom, settle } from './claims.ts'
+import { abandonPending, MOST_ABANDONED } from './endpoint-state.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
 import { OpenedKeys } from './opened-keys.ts'
 import { Outcomes } from './outcomes.ts'
@@ -301,17 +302,18 @@ export class WebhookDispatcher implements Sender {
     else this.counters.superseded += 1
   }
 
-  /** Deletes a bounded number of old rows, from time to time. */
+  /** Deletes a bounded number of old rows, and fails as many of disabled endpoints, from time to time. */
   async #sweep(): Promise<void> {
     const { store, now } = this.#parts
     const at = now().getTime()
     // Absolute, so that it also runs after the clock was set back.
     if (Math.abs(at - this.#sweptAt) < SWEEP_EVERY_MS) return
     await dueAgain(store.db, now())
+    const abandoned = await abandonPending(store.db, now().toISOString())
     const forgotten = await forgetClosed(store.db, new Date(at - this.#bounds.keepMs), SWEEP_ROWS)
     this.counters.forgotten += forgotten
-    // A full batch means that there is more, which the next look deletes.
-    if (forgotten < SWEEP_ROWS) this.#sweptAt = at
+    // A full batch means that there is more, which the next look has.
+    if (forgotten < SWEEP_ROWS && abandoned < MOST_ABANDONED) this.#sweptAt = at
   }
 }
 

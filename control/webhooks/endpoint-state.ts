@@ -1,6 +1,6 @@
 import { appendEvent } from '../kernel/events/log.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
-import type { Trx } from '../kernel/store/store.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
 import { tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { overlaps, toWebhookEndpoint } from './endpoint-schema.ts'
@@ -58,7 +58,7 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
     .executeTakeFirst()
   // Another control process has already done it.
   if (numUpdatedRows === 0n) return
-  await abandonPending(trx, row.id, at)
+  await abandonPending(trx, at, row.id)
   await appendEvent(trx, tenantOf(row), {
     type: 'webhook_endpoint.disabled',
     at,
@@ -67,19 +67,23 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
   })
 }
 
-/** Fails the pending deliveries of a disabled endpoint, so that they do not arrive unexpectedly later. A replay can send them. */
-export async function abandonPending(trx: Trx, endpointId: string, at: string): Promise<void> {
-  await trx
+/** Deliveries of one transaction: calls wait for it. */
+export const MOST_ABANDONED = 200
+
+/**
+ * Fails pending deliveries of disabled endpoints, or of this one, so that they do not arrive unexpectedly later. A replay can send them. Returns how
+ * many: after `MOST_ABANDONED` the dispatcher goes on with the rest.
+ */
+export async function abandonPending(db: Db, at: string, endpointId?: string): Promise<number> {
+  const disabled = db.selectFrom('webhook_endpoints').select('id').where('status', '=', 'disabled')
+  const these = endpointId === undefined ? disabled : disabled.where('id', '=', endpointId)
+  const pending = db.selectFrom('webhook_deliveries').select('id').where('status', '=', 'pending')
+  const some = pending.where('endpoint_id', 'in', these).limit(MOST_ABANDONED)
+  const free = { next_attempt_at: null, lease: null, leased_until: null, updated: at }
+  const { numUpdatedRows } = await db
     .updateTable('webhook_deliveries')
-    .set({
-      status: 'failed',
-      error: 'endpoint_disabled',
-      next_attempt_at: null,
-      lease: null,
-      leased_until: null,
-      updated: at,
-    })
-    .where('endpoint_id', '=', endpointId)
-    .where('status', '=', 'pending')
-    .execute()
+    .set({ status: 'failed', error: 'endpoint_disabled', ...free })
+    .where('id', 'in', some)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
 }

@@ -111,8 +111,7 @@ async function create(deps: WebhookEndpointDeps, context: Context, body: Static<
     }
     await scoped.insert('webhook_endpoints', columns)
     const row = await scoped.find('webhook_endpoints', id)
-    if (row === undefined) throw new Error('what was inserted is not there')
-    return { ...toWebhookEndpoint(row, deps.now()), secret: key.algorithm === 'hmac' ? key.secret : null }
+    return { ...toWebhookEndpoint(row!, deps.now()), secret: key.algorithm === 'hmac' ? key.secret : null }
   })
 }
 
@@ -144,7 +143,7 @@ async function applyChange(
     updated: at,
   }
   await forTenant(trx, tenant).change('webhook_endpoints', row.id, columns)
-  if (columns.status === 'disabled') await abandonPending(trx, row.id, at)
+  if (columns.status === 'disabled') await abandonPending(trx, at, row.id)
   return { ...row, ...columns }
 }
 

@@ -517,6 +517,27 @@ test('a process that stops gives its unfinished attempts back at once', async ()
   assert.is(await world.dispatcher.deliverDue(), 1)
 })
 
+test('what waits for an endpoint that is disabled fails in pieces, since calls wait for each; what waits for others stays', async () => {
+  const { id } = await world.endpoint()
+  for (let n = 0; n < 450; n++) await world.emit()
+  const other = (await world.endpoint()).id
+  await world.emit()
+  const waiting = async (endpoint: string) => {
+    const rows = world.store.db.selectFrom('webhook_deliveries').select('id').where('endpoint_id', '=', endpoint)
+    return (await rows.where('status', '=', 'pending').execute()).length
+  }
+  assert.is(await waiting(id), 451)
+  await world.ask(`PATCH /v1/webhook_endpoints/${id}`, { status: 'disabled' })
+  const left = await waiting(id)
+  assert.ok(left > 0 && left < 451, `${left} are left`)
+  const sweeper = dispatcherOf(world, { bounds: { pollMs: 1, atOnce: 0 } })
+  sweeper.start()
+  for (let pending = left; pending > 0; pending = await waiting(id)) await new Promise(setImmediate)
+  await sweeper.close()
+  const error = world.store.db.selectFrom('webhook_deliveries').select('error').distinct().where('endpoint_id', '=', id)
+  assert.equal([await error.execute(), await waiting(other)], [[{ error: 'endpoint_disabled' }], 1])
+})
+
 test('closed deliveries are forgotten after 30 days, waiting ones and events never', async () => {
   await world.endpoint()
   await world.emit()
