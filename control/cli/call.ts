@@ -65,7 +65,7 @@ async function send(terminal: Terminal, account: Account, operation: Sent, words
   if (isFailed(request)) return refuse(terminal, request)
   const answer = await ask(account, request, terminal.signal)
   if (isFailed(answer)) return refuse(terminal, answer)
-  show(terminal, answer, asJson)
+  show(terminal, answer, asJson, request.path)
   return 0
 }
 

@@ -14,18 +14,19 @@ const STYLE = { chars: BARE, style: { head: [], border: [], 'padding-left': 0, '
 
 type Json = Record<string, unknown>
 
-/** An answer of the API, as a table or unchanged. Anything but JSON, such as audio, is passed on. */
-export function show(terminal: Terminal, { type, bytes }: ApiAnswer, asJson: boolean): void {
+/** The answer of the API to a request of this path, as a table or unchanged. Anything but JSON, such as audio, is passed on. */
+export function show(terminal: Terminal, { type, bytes }: ApiAnswer, asJson: boolean, path: string): void {
   if (!type.startsWith('application/json')) return void terminal.out(bytes)
   const answer = JSON.parse(bytes.toString()) as Json
   if (asJson) terminal.out(`${json(answer)}\n`)
-  else if (Array.isArray(answer.data)) showMany(terminal, answer.data as Json[], answer)
+  else if (Array.isArray(answer.data)) showMany(terminal, answer.data as Json[], answer, path)
   else terminal.out(tableOf(answer))
 }
 
-function showMany(terminal: Terminal, rows: readonly Json[], { has_more, next_cursor }: Json): void {
+function showMany(terminal: Terminal, rows: readonly Json[], { has_more, next_cursor }: Json, path: string): void {
   terminal.out(tableOfMany(rows))
-  if (has_more === true) terminal.err(`There are more: --starting_after ${next_cursor}`)
+  const on = /[?&]ending_before=/.test(path) ? 'ending_before' : 'starting_after'
+  if (has_more === true) terminal.err(`There are more: --${on} ${next_cursor}`)
 }
 
 /** JSON, with the control characters escaped that `JSON.stringify` leaves (U+007F to U+009F). */

@@ -144,6 +144,8 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
           if (isProblem(documents)) return documents
           const values = { ...toColumns(body), ...documents, updated: now().toISOString() }
           await trx.updateTable('organisations').set(values).where('id', '=', context.organisationId).execute()
+          const name = body.name ?? row.name
+          await trx.updateTable('partner_organisations').set({ name }).where('id', '=', row.id).execute()
           return toOrganisation(await organisationRow(trx, context), context)
         })
       },

@@ -131,6 +131,8 @@ const change = (
       updated: now().toISOString(),
     }
     await forTenant(trx, context).change('partner_organisations', id, changed)
+    // What it calls itself, also in its mails.
+    await trx.updateTable('organisations').set({ name: changed.name }).where('id', '=', id).execute()
     forgetWith(trx, store, id)
     return toPartnerOrganisation({ ...row, ...changed })
   })

@@ -31,17 +31,12 @@ export const forgetRows = (store: Store, limit = 100) =>
   inPieces<JobPayloads['rows.forget']>(store, limit, async (trx, { tenant, table, column, id }) => {
     const scoped = forTenant(trx, tenant)
     // Kysely cannot type names that are read from a row.
-    const rows = scoped.select(table as 'campaign_contacts').where(column as 'campaign_id', '=', id)
+    const whose = table as 'campaign_contacts'
+    const rows = scoped.select(whose).where(column as 'campaign_id', '=', id)
     const ids = (await rows.select('id').limit(limit).execute()).map(row => row.id)
-    for (const [from, by] of [
-      ['events', 'object_id'],
-      [table as 'campaign_contacts', 'id'],
-    ] as const)
-      if (ids.length > 0)
-        await scoped
-          .delete(from)
-          .where(by as 'id', 'in', ids)
-          .execute()
+    if (ids.length === 0) return 0
+    await scoped.delete('events').where('object_id', 'in', ids).execute()
+    await scoped.delete(whose).where('id', 'in', ids).execute()
     return ids.length
   })
 

@@ -43,6 +43,10 @@ test('the API is spoken to by its words, and answers as a table or as JSON', asy
   const page = await tandem('queues list --limit 1')
   const [, cursor] = /--starting_after (\S+)/.exec(page.err) ?? []
   assert.match((await tandem(`queues list --limit 1 --starting_after ${cursor}`)).out, queue.id)
+  await tandem('queues create --name Newest')
+  const newer = await tandem(`queues list --limit 1 --ending_before ${queue.id}`)
+  const [, on] = /--ending_before (\S+)/.exec(newer.err) ?? []
+  assert.match((await tandem(`queues list --limit 1 --ending_before ${on}`)).out, 'Newest')
   assert.match((await tandem(`queues get ${queue.id}`)).out, /^name +Support$/m)
   assert.match((await tandem(`queues update ${queue.id} --name Sales`)).out, /^name +Sales$/m)
   assert.is(JSON.parse((await tandem(`get /queues/${queue.id} --json`)).out).name, 'Sales')

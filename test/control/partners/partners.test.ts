@@ -65,6 +65,18 @@ test(
   SLOW,
 )
 
+test('an organisation has one name, whoever changes it', async () => {
+  const client = await clientOf(partner)
+  const path = `/v1/partner/organisations/${client.id}`
+  const names = async () => [(await partner.ask(`GET ${path}`)).name, (await client.ask('GET /v1/organisation')).name]
+  await partner.ask(`PATCH ${path}`, { name: 'By its partner' })
+  assert.equal(await names(), ['By its partner', 'By its partner'])
+  await client.ask('PATCH /v1/organisation', { name: 'By itself' })
+  assert.equal(await names(), ['By itself', 'By itself'])
+  await partner.ask(`PATCH ${path}`, { limits: { concurrent_calls: 3 } })
+  assert.equal(await names(), ['By itself', 'By itself'])
+})
+
 test('a suspended organisation has its requests and calls refused until it is resumed', async () => {
   const client = await clientOf(partner)
   const at = world.clock.now().toISOString()
