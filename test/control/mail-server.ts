@@ -7,12 +7,14 @@ interface ReceivedMail {
   text: string
 }
 
-/** A real mail server that keeps what it is given. It knows nobody called `nobody`, and is busy for `busy`. */
+/** A real mail server that keeps what it is given. It knows nobody called `nobody`, is busy for `busy`, and believes only one password. */
 export async function makeMailServer() {
   const mails: ReceivedMail[] = []
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
+    onAuth: ({ password }, _session, done) =>
+      done(password === 'right' ? null : Object.assign(new Error('Invalid'), { responseCode: 535 }), { user: 'us' }),
     onRcptTo: ({ address }, _session, done) => {
       if (address.startsWith('nobody')) return done(Object.assign(new Error('No such mailbox'), { responseCode: 550 }))
       if (address.startsWith('busy')) return done(Object.assign(new Error('Come back later'), { responseCode: 450 }))

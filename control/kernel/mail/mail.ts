@@ -43,9 +43,9 @@ async function transportTo(url: string): Promise<Transporter> {
   })
 }
 
-/** Whether a failed mail is worth a retry: the network failed, or the server's refusal is temporary (RFC 5321 §4.2.1). */
+/** Whether a failed mail is worth a retry: the network failed, the server's refusal is temporary (RFC 5321 §4.2.1), or is one of our password. */
 export function isTemporary(error: unknown): boolean {
   const { responseCode, code } = error as { responseCode?: number; code?: string }
-  if (responseCode !== undefined) return responseCode >= 400 && responseCode < 500
-  return ['ECONNECTION', 'ECONNREFUSED', 'ECONNRESET', 'ESOCKET', 'ETIMEDOUT', 'EDNS'].includes(code ?? '')
+  if (responseCode !== undefined && code !== 'EAUTH') return responseCode >= 400 && responseCode < 500
+  return ['EAUTH', 'ECONNECTION', 'ECONNREFUSED', 'ECONNRESET', 'ESOCKET', 'ETIMEDOUT', 'EDNS'].includes(code ?? '')
 }

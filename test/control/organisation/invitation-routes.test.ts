@@ -164,6 +164,25 @@ test('an address that the server refuses for good is not tried again', async () 
   assert.equal([waiting?.kind, waiting?.attempts], ['mail', 1])
 })
 
+test('a mail is not lost while the mail server refuses our password: it is sent once that is put right', async () => {
+  await store.db.deleteFrom('jobs').execute()
+  mail.mails.length = 0
+  const as = (password: string) => {
+    const smtpUrl = mail.url.replace('smtp://', `smtp://us:${password}@`)
+    return buildJobs({ store, config: { ...config, smtpUrl }, vault: VAULT, now: clock.now, log: silent })
+  }
+  const [before, after] = [as('wrong'), as('right')]
+  await live('POST /v1/invitations', { email: 'fay@example.com' })
+  await before.runDue()
+  clock.advance(60_000)
+  await after.runDue()
+  assert.equal(
+    mail.mails.map(({ to }) => to),
+    ['fay@example.com'],
+  )
+  for (const one of [before, after]) await one.close()
+})
+
 test('without a mail server the answer says so', async () => {
   const without = await makeWholeApp()
   assert.is((await without.live('POST /v1/invitations', { email: 'eve@example.com' })).body.delivery, 'not_configured')
