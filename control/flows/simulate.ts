@@ -3,7 +3,7 @@ import type { Context } from '../http/context.ts'
 import { envelope, invalid, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import type { RawAnswer } from '../http/route.ts'
 import { eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
-import { limitOfKey, type OpenStreams } from '../http/wire/open-streams.ts'
+import { limitsOfKey, type OpenStreams } from '../http/wire/open-streams.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Graph } from './engine/graph.ts'
 import type { FlowModel } from './engine/model.ts'
@@ -44,7 +44,7 @@ export async function simulateFlow(
   accept: string | string[] | undefined,
 ): Promise<FlowSimulation | RawAnswer | Problem> {
   const isStreamed = wantsEventStream(accept)
-  const place = isStreamed ? await deps.streams.take([limitOfKey(context)]) : null
+  const place = isStreamed ? await deps.streams.take(limitsOfKey(context)) : null
   if (isProblem(place)) return place
   let handedOver = false
   try {

@@ -6,7 +6,7 @@ import type { UserRow } from './tables.ts'
 export const userRole = oneOf(['owner', 'admin', 'supervisor', 'agent'])
 
 /** The fields of a member that can be set. */
-export const userFields = {
+const userFields = {
   name: Type.String({ maxLength: 200 }),
   team_id: nullable(Type.String({ maxLength: 200 })),
   extension: nullable(Type.String({ pattern: '^[0-9]{2,8}$', description: '2 to 8 digits, unique among members.' })),

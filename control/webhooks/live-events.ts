@@ -6,7 +6,7 @@ import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { EVENT_STREAM, eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
-import { LONGEST_STREAM_MS, limitOfKey, limitOfOrganisation } from '../http/wire/open-streams.ts'
+import { LONGEST_STREAM_MS, limitOfOrganisation, limitsOfKey } from '../http/wire/open-streams.ts'
 import { type EventType, eventTypes } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
 import { type EventPlace, endOfEvents, eventsBehind, placeOfEvent, settleEvents } from '../kernel/events/order.ts'
@@ -155,7 +155,7 @@ const shown = (row: Parameters<typeof toEvent>[0], { apiVersion }: Context): Sta
   renderEvent(toEvent(row), apiVersion)
 
 async function follow(parts: Parts, context: Context, wanted: Wanted): Promise<RawAnswer | Problem> {
-  const limits = [limitOfOrganisation(context, MAX_STREAMS_PER_ORGANISATION), limitOfKey(context)]
+  const limits = [limitOfOrganisation(context, MAX_STREAMS_PER_ORGANISATION), ...limitsOfKey(context)]
   const place = await parts.live.streams.take(limits)
   if (isProblem(place)) return place
   parts.news.hear()

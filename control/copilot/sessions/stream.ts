@@ -3,7 +3,7 @@ import { invalid, isProblem, missing, type Problem } from '../../http/errors.ts'
 import type { RawAnswer } from '../../http/route.ts'
 import { eventStream, type StreamEvent } from '../../http/wire/event-stream.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
-import { LONGEST_STREAM_MS, limitOfKey } from '../../http/wire/open-streams.ts'
+import { LONGEST_STREAM_MS, limitsOfKey } from '../../http/wire/open-streams.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
@@ -48,7 +48,7 @@ export async function streamMessages(
   if (row === undefined) return missing('copilot_session', sessionId)
   const after = startOf(sessionId, lastId)
   if (typeof after !== 'number') return after
-  const place = await live.streams.take([limitOfKey(context)])
+  const place = await live.streams.take(limitsOfKey(context))
   if (isProblem(place)) return place
   const { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_STREAM_MS } = live
   const limits = { heartbeatMs, longestMs, signal: place.signal }

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { isProblem, type Problem } from '../errors.ts'
 import type { RawAnswer } from '../route.ts'
 import { eventStream, type StreamEvent, wantsEventStream } from './event-stream.ts'
-import { LONGEST_STREAM_MS, limitOfKey, type OpenStreams } from './open-streams.ts'
+import { LONGEST_STREAM_MS, limitsOfKey, type OpenStreams } from './open-streams.ts'
 
 export interface LiveParts {
   streams: OpenStreams
@@ -34,7 +34,7 @@ export async function liveAnswer<T extends object>(
 ): Promise<T | Problem | RawAnswer> {
   const first = await read()
   if (isProblem(first) || !wantsEventStream(accept)) return first
-  const place = await parts.streams.take([limitOfKey(context)])
+  const place = await parts.streams.take(limitsOfKey(context))
   if (isProblem(place)) return place
   return eventStream(changes(parts, { first, read, signal: place.signal }), place.leave)
 }

@@ -48,11 +48,13 @@ export interface StreamPlace {
   leave(): void
 }
 
-export const limitOfKey = ({ apiKeyId }: Context): StreamLimit => ({
-  subject: apiKeyId,
-  max: MAX_STREAMS_PER_KEY,
-  whose: 'with this key',
-})
+/** By the second one a stream ends with the organisation in which the key acts, which need not be its own. */
+export const limitsOfKey = ({ apiKeyId, ...tenant }: Context): StreamLimit[] => [
+  { subject: apiKeyId, max: MAX_STREAMS_PER_KEY, whose: 'with this key' },
+  { subject: followedIn(tenant), max: Number.POSITIVE_INFINITY, whose: '' },
+]
+
+const followedIn = ({ organisationId, livemode }: Tenant): string => `${organisationId} ${livemode} followed`
 
 export const limitOfOrganisation = ({ organisationId, livemode }: Tenant, max: number): StreamLimit => ({
   subject: `${organisationId} ${livemode}`,
@@ -135,7 +137,9 @@ export class OpenStreams {
 
 /** The subjects of the streams of an organisation as a whole, in both modes. */
 const organisationSubjects = (organisationId: string): string[] =>
-  [true, false].map(livemode => limitOfOrganisation({ organisationId, livemode }, 0).subject)
+  [true, false]
+    .map(livemode => ({ organisationId, livemode }))
+    .flatMap(tenant => [limitOfOrganisation(tenant, 0).subject, followedIn(tenant)])
 
 /** Ends the streams of these keys, within a second of the commit on every node. */
 export async function endStreams(trx: Trx, subjects: readonly string[]): Promise<void> {

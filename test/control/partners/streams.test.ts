@@ -9,8 +9,8 @@ const base = await app.app.listen({ port: 0, host: '127.0.0.1' })
 test.after(() => app.close())
 
 /** Follows a live stream; `ended` resolves when the server has ended it. */
-async function follow(path: string, key: string) {
-  const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' }
+async function follow(path: string, key: string, within: object = {}) {
+  const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream', ...within }
   const answer = await fetch(`${base}/v1${path}`, { headers })
   assert.is(answer.status, 200)
   const reader = answer.body!.getReader()
@@ -37,6 +37,23 @@ test('a suspension ends the streams of the organisation: of events, and of what 
   await app.store.followUps.idle()
   assert.not(isOver, 'the partner goes on')
   await own.cut()
+})
+
+test('an organisation that is handed over is followed by its partner no longer, who goes on with its own', async () => {
+  const { id } = (await app.live('POST /v1/partner/organisations', { name: 'Client' })).body
+  const within = { 'service-account': id }
+  const key = app.ours.keys.live
+  const { body: queue } = await app.live('POST /v1/queues', { name: 'Help' }, { headers: within })
+  const { body: own } = await app.live('POST /v1/queues', { name: 'Own' })
+  const theirs = await follow(`/queues/${queue.id}/stats`, key, within)
+  const ours = await follow(`/queues/${own.id}/stats`, key)
+  await app.live(`POST /v1/partner/organisations/${id}/hand_over`)
+  await theirs.ended
+  let isOver = false
+  void ours.ended.then(() => (isOver = true))
+  await app.store.followUps.idle()
+  assert.not(isOver)
+  await ours.cut()
 })
 
 test('a key that is revoked has its streams ended', async () => {
