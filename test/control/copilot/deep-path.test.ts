@@ -288,6 +288,21 @@ test('a slow model delays nothing: what is said meanwhile is told at once, and i
   assert.match(JSON.stringify(asked[1]!.messages), /thank you for calling/)
 })
 
+test('what a model answers in a card-payment pause is not shown', async () => {
+  const id = await begin()
+  answer = async () => {
+    const { call_id } = await session(id)
+    await forTenant(world.store.db, tenant()).insert('capture_pauses', {
+      ...{ id: call_id, call_id, reason: 'payment', paused_at: world.clock.now().toISOString() },
+      ...{ resumes_at: null, destination_participant_id: null },
+    })
+    return JSON.stringify({ ...NOTHING, fields: [{ key: 'seats', value: '12', quote: 'a dozen of us' }] })
+  }
+  await say(id, 'customer', 'there are a dozen of us')
+  await deep.idle()
+  assert.equal([asked.length, (await field(id, 'seats'))?.value], [1, null])
+})
+
 test('a model that could not be asked, since the database was away, is asked about what is said next', async () => {
   const id = await begin()
   answer = () => JSON.stringify(NOTHING)
