@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type VerifyClientCallbackAsync, type WebSocket, WebSocketServer } from 'ws'
 import { reachedBy } from '../kernel/own-addresses.ts'
+import { ReadingShare, shareReading } from '../kernel/reading-share.ts'
 import { credentialOf, type TlsCredential } from '../kernel/tls-files.ts'
 import { newUlid } from '../protocol/chance.ts'
 import { clientAddress, clientNetwork, type Events, Newcomers, RateLimits } from '../protocol.ts'
@@ -283,6 +284,8 @@ export class BrowserServer {
     let isOpen = false
     this.#ws.handleUpgrade(request, socket, head, ws => {
       isOpen = true
+      const share = new ReadingShare()
+      shareReading(ws, socket as Socket, () => share)
       use(ws, socket as Socket, formatOf(request)!, reachedBy(host, request.socket))
     })
     return isOpen

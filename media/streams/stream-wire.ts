@@ -1,9 +1,9 @@
 import { connect, isIP, type LookupFunction, type NetConnectOpts, type Socket } from 'node:net'
 import WebSocket, { type ClientOptions } from 'ws'
 import { allowedLookup } from '../kernel/allowed-lookup.ts'
+import { ReadingShare, shareReading } from '../kernel/reading-share.ts'
 import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
 import type { Connections } from '../rtp/datagrams/datagrams.ts'
-import { ReadingShare } from './reading-share.ts'
 import type { Wire, WireEvents } from './stream-connection.ts'
 import { ClientFrames, PING, PONG, StreamLane, TEXT } from './stream-lane.ts'
 
@@ -137,6 +137,7 @@ class SocketWire implements Wire {
 
   constructor(url: string, options: DialOptions, events: WireEvents, calls: Connections | null) {
     const ws = new WebSocket(url, options)
+    const share = new ReadingShare()
     let problem: string | undefined
     this.#ws = ws
     this.#sent = error => {
@@ -147,7 +148,7 @@ class SocketWire implements Wire {
     }
     ws.on('upgrade', response => (this.#socket = response.socket))
     ws.on('open', () => {
-      this.#share()
+      shareReading(ws, this.#socket!, () => share)
       if (calls !== null) this.#openLane(calls, events)
       events.opened(this)
     })
@@ -160,23 +161,6 @@ class SocketWire implements Wire {
     ws.on('close', code => {
       this.#lane?.leave()
       events.closed(this, code, problem)
-    })
-  }
-
-  /** Measures what reading by Node and `ws` takes, and has them rest in between. */
-  #share(): void {
-    const share = new ReadingShare()
-    let begun = 0
-    this.#socket!.prependListener('data', () => {
-      begun = performance.now()
-    })
-    this.#socket!.on('data', () => {
-      const restMs = share.took(begun, performance.now())
-      if (restMs === null) return
-      this.#ws.pause()
-      const goOn = (): void => this.#ws.resume()
-      if (restMs === 0) setImmediate(goOn)
-      else setTimeout(goOn, restMs)
     })
   }
 

@@ -1,11 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { PONG } from '../../../sip/message/framer.ts'
 import { MAX_MESSAGE_BYTES } from '../../../sip/message/parse.ts'
 import type { Peer } from '../../../sip/user-agent.ts'
 import { reachedBy } from '../../kernel/own-addresses.ts'
+import { ReadingShare, shareReading } from '../../kernel/reading-share.ts'
 import type { SipStreamCounters } from './sip-streams.ts'
 
 /** The sub-protocol that clients must ask for (RFC 7118 §4). */
@@ -13,6 +15,8 @@ export const SIP_PROTOCOL = 'sip'
 /** Connections at most, and of them those of hosts that nobody knows. */
 const MAX_CONNECTIONS = 2000
 const MAX_OF_STRANGERS = 1500
+/** How much of the thread's time goes into reading what one of a known host sends; of all others together a twentieth. */
+const SHARE_OF_KNOWN = 0.5
 /** A client brings its first message within this [ms]. */
 const PATIENCE_MS = 15_000
 /** A peer that takes nothing is cut off at this much waiting [bytes]. */
@@ -74,6 +78,8 @@ export class SipWebSockets {
   /** By what `keyOf` says of the far end. */
   readonly #connections = new Map<string, Connection>()
   #strangers = 0
+  /** One of all of them, so that many connections get no more than one. */
+  readonly #shareOfStrangers = new ReadingShare()
 
   constructor(options: SipWebSocketsOptions) {
     this.#options = options
@@ -89,9 +95,12 @@ export class SipWebSockets {
   accept({ request, socket, head, host, isSecure }: SipUpgrade): void {
     const { remotePort = 0 } = request.socket
     const transport = isSecure ? 'wss' : 'ws'
+    const { isKnown } = this.#options
+    const share = new ReadingShare(SHARE_OF_KNOWN)
     this.#server.handleUpgrade(request, socket, head, ws => {
       const port = this.#freePort(host, remotePort)
       const connectionId = `ws ${host} ${port}`
+      shareReading(ws, socket as Socket, () => (isKnown(host) ? share : this.#shareOfStrangers))
       this.#adopt(ws, { transport, port, connectionId, isTheirs: true, ...reachedBy(host, request.socket) })
     })
   }

@@ -189,4 +189,34 @@ test('a message that is too long ends the connection with 1009, and is counted a
   close()
 })
 
+test('strangers that send without end take a share of the thread together, and a known client is read beside them', async () => {
+  let [ofStrangers, ofKnown] = [0, 0]
+  const { open, close } = await listening({
+    isKnown: host => host === '192.0.2.7',
+    receive: (_, { host }) => {
+      if (host === '192.0.2.7') ofKnown++
+      else ofStrangers++
+      // As much as a message takes that is answered.
+      for (const end = performance.now() + 1; performance.now() < end; );
+    },
+  })
+  const message = MESSAGE + ' '.repeat(30_000)
+  const sends = async (host: string, count: number): Promise<WebSocket> => {
+    const client = open({ 'X-Forwarded-For': host })
+    await once(client, 'open')
+    for (let i = 0; i < count; i++) client.send(message)
+    return client
+  }
+  const clients = await Promise.all(
+    ['192.0.2.1', '192.0.2.2', '198.51.100.1', '198.51.100.2'].map(host => sends(host, 500)),
+  )
+  for (let turn = 0; turn < 300; turn++) await new Promise(later => setTimeout(later, 1))
+  assert.ok(ofStrangers > 0 && ofStrangers < 600, `${ofStrangers} messages`)
+  clients.push(await sends('192.0.2.7', 20))
+  await until(() => ofKnown === 20)
+  assert.ok(ofStrangers < 1000, `${ofStrangers} messages`)
+  for (const client of clients) client.terminate()
+  close()
+})
+
 test.run()

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { ReadingShare } from '../../../media/streams/reading-share.ts'
+import { ReadingShare } from '../../../media/kernel/reading-share.ts'
 import { suite } from '../../harness.ts'
 
-const test = suite('media/streams/reading-share')
+const test = suite('media/kernel/reading-share')
 
 /** Reads for so long whenever it may, each piece this long [ms]. @returns how long it was read, and the longest at once */
 function read(forMs: number, pieceMs: number): { readMs: number; mostAtOnceMs: number } {
