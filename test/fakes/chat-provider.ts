@@ -24,7 +24,7 @@ const USAGE = { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 }
 const PIECES = 3
 
 /**
- * A provider of language models as OpenAI documents it: `/chat/completions`, streamed. Words and arguments come in pieces, behind an event with the role
+ * A provider of language models as OpenAI documents it: `/chat/completions`, streamed or whole. Words and arguments of a stream come in pieces, behind an event with the role
  * alone; the last one with a choice tells why the answer ends, and the tokens follow it, if they were asked for, in an event without a choice. The
  * test sets what it answers, and when.
  */
@@ -43,11 +43,31 @@ export class ChatProvider {
         response.writeHead(given.status, { 'content-type': 'application/json' }).end(JSON.stringify(ERROR))
         return
       }
-      if (request.url !== '/v1/chat/completions' || asked.stream !== true)
-        throw new Error('only streamed chat is spoken')
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      this.#stream(response, asked, given)
+      if (request.url !== '/v1/chat/completions') throw new Error(`${request.url} is not spoken`)
+      response.writeHead(200, { 'content-type': asked.stream ? 'text/event-stream' : 'application/json' })
+      if (asked.stream) this.#stream(response, asked, given)
+      else response.end(JSON.stringify(this.#whole(asked, given)))
     })
+  }
+
+  #whole({ model }: ChatAsked, given: Exclude<ChatAnswer, { status: number }>): object {
+    const id = `${this.asked.length}`
+    const said =
+      'text' in given
+        ? { content: given.text }
+        : {
+            content: null,
+            tool_calls: [
+              {
+                id: `call_${id}`,
+                type: 'function',
+                function: { name: given.tool, arguments: JSON.stringify(given.input) },
+              },
+            ],
+          }
+    const finish_reason = given.breaks === 'length' ? 'length' : 'text' in given ? 'stop' : 'tool_calls'
+    const choice = { index: 0, message: { role: 'assistant', ...said, refusal: null }, logprobs: null, finish_reason }
+    return { id: `chatcmpl-${id}`, object: 'chat.completion', created: 1, model, choices: [choice], usage: USAGE }
   }
 
   #stream(response: ServerResponse, asked: ChatAsked, given: Exclude<ChatAnswer, { status: number }>): void {
