@@ -3,7 +3,7 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import type { Context } from '../http/context.ts'
 import type { Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
-import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
@@ -39,15 +39,13 @@ interface AssistantDeps {
 }
 
 export function assistantRoutes(deps: AssistantDeps): Route[] {
-  const plain: Plain<'assistants', typeof assistantSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'assistants',
-    object: 'assistant',
-    path: '/assistants',
     api: operations('Assistants', 'assistants'),
     reply: assistantSchema,
     toObject: toAssistant,
-  }
+  })
   return plainRoutes(
     plain,
     { createBody, create: create(deps), changeBody, change: change(deps) },

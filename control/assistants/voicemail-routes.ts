@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { fileOfCallMissing } from '../calls/capture/file-missing.ts'
 import { conflict, missing } from '../http/errors.ts'
 import { listParameters } from '../http/list.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { recordingAnswer } from '../http/sealed-answer.ts'
 import { input } from '../kernel/schema.ts'
@@ -15,15 +15,7 @@ const api = operations('Recordings', 'recordings')
 
 /** Routes of messages that callers left. */
 export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: string }): Route[] {
-  const plain: Plain<'voicemails', typeof voicemailSchema> = {
-    store,
-    table: 'voicemails',
-    object: 'voicemail',
-    path: '/voicemails',
-    api,
-    reply: voicemailSchema,
-    toObject: toVoicemail,
-  }
+  const plain = plainOf({ store, table: 'voicemails', api, reply: voicemailSchema, toObject: toVoicemail })
   return [
     listRoute(plain, {
       query: input({ ...listParameters, queue_id: Type.Optional(Type.String({ maxLength: 200 })) }),

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { fileMissing, missing } from '../http/errors.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { fileAnswer } from '../http/wire/file-answer.ts'
 import { deletedObject } from '../kernel/schema.ts'
@@ -13,15 +13,7 @@ const api = operations('Audio assets', 'audio')
 
 export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
   const { store, dataDir } = deps
-  const plain: Plain<'audio_assets', typeof audioAssetSchema> = {
-    store,
-    table: 'audio_assets',
-    object: 'audio_asset',
-    path: '/audio_assets',
-    api,
-    reply: audioAssetSchema,
-    toObject: toAudioAsset,
-  }
+  const plain = plainOf({ store, table: 'audio_assets', api, reply: audioAssetSchema, toObject: toAudioAsset })
   return [
     api.post({
       path: '/audio_assets',

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, type Problem } from '../http/errors.ts'
 import { mergedMetadata } from '../http/metadata.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { book, type CallbackDeps, referencesProblem, returnerOf } from './booking.ts'
@@ -24,15 +24,7 @@ const api = operations('Callbacks', 'callbacks')
 const write = { reply: callbackSchema, errors: [409] as number[] } as const
 
 export function callbackRoutes(deps: CallbackDeps): Route[] {
-  const plain: Plain<'callbacks', typeof callbackSchema> = {
-    store: deps.store,
-    table: 'callbacks',
-    object: 'callback',
-    path: '/callbacks',
-    api,
-    reply: callbackSchema,
-    toObject: toCallback,
-  }
+  const plain = plainOf({ store: deps.store, table: 'callbacks', api, reply: callbackSchema, toObject: toCallback })
   return [
     api.post({
       ...write,

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, type Problem } from '../http/errors.ts'
 import { mergedMetadata } from '../http/metadata.ts'
-import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { enqueue } from '../kernel/jobs/queue.ts'
@@ -66,15 +66,7 @@ const VERBS: Record<Verb, { id: string; summary: string; description: string }> 
 }
 
 export function campaignRoutes(deps: CampaignDeps): Route[] {
-  const plain: Plain<'campaigns', typeof campaignSchema> = {
-    store: deps.store,
-    table: 'campaigns',
-    object: 'campaign',
-    path: '/campaigns',
-    api,
-    reply: campaignSchema,
-    toObject: toCampaign,
-  }
+  const plain = plainOf({ store: deps.store, table: 'campaigns', api, reply: campaignSchema, toObject: toCampaign })
   const writing = {
     list: { query: campaignListQuery },
     createBody,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, invalid, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
-import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
@@ -41,14 +41,7 @@ const listQuery = input({
 /** Routes of consents. Records are never deleted, since they prove that something was allowed. */
 export function consentRoutes(deps: ConsentDeps): Route[] {
   const { store, now } = deps
-  const plain: Omit<Plain<'consents', typeof consentSchema>, 'toObject'> = {
-    store,
-    table: 'consents',
-    object: 'consent',
-    path: '/consents',
-    api,
-    reply: consentSchema,
-  }
+  const plain = plainOf({ store, table: 'consents', api, reply: consentSchema, toObject: row => toConsent(row, now()) })
   return [
     api.post({
       path: plain.path,
@@ -73,7 +66,7 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
         return page(rows, query, '/v1/consents', row => toConsent(row, now()))
       },
     }),
-    retrieveRoute({ ...plain, toObject: row => toConsent(row, now()) }),
+    retrieveRoute(plain),
     api.post({
       path: '/consents/:id/revoke',
       id: 'revokeConsent',

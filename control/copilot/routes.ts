@@ -4,7 +4,7 @@ import type { Context } from '../http/context.ts'
 import { copyName } from '../http/copy-name.ts'
 import { invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
-import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
@@ -32,15 +32,13 @@ interface CopilotProfileDeps {
 }
 
 export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
-  const plain: Plain<'copilot_profiles', typeof copilotProfileSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'copilot_profiles',
-    object: 'copilot_profile',
-    path: '/copilot_profiles',
     api,
     reply: copilotProfileSchema,
     toObject: toProfile,
-  }
+  })
   return [
     ...plainRoutes(
       plain,

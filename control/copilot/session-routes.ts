@@ -5,7 +5,7 @@ import type { ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, invalid, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, listQuery, page } from '../http/list.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
@@ -58,15 +58,7 @@ export function copilotSessionRoutes(deps: CopilotSessionDeps): Route[] {
 
 function readRoutes(deps: CopilotSessionDeps): Route[] {
   const { store } = deps
-  const plain: Plain<'copilot_sessions', typeof copilotSessionSchema> = {
-    store,
-    table: 'copilot_sessions',
-    object: 'copilot_session',
-    path: '/copilot_sessions',
-    api,
-    reply: copilotSessionSchema,
-    toObject: toSession,
-  }
+  const plain = plainOf({ store, table: 'copilot_sessions', api, reply: copilotSessionSchema, toObject: toSession })
   return [
     listRoute(plain, { query: sessionsQuery }),
     retrieveRoute(plain),

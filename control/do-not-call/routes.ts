@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { invalid, isProblem, type Problem } from '../http/errors.ts'
 import { listParameters } from '../http/list.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { deleteRoute, listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -32,15 +32,7 @@ const listQuery = input({
 /** The do-not-call list: its numbers are neither called nor booked for a callback. */
 export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
   const { store, now } = deps
-  const plain: Plain<'do_not_call', typeof doNotCallSchema> = {
-    store,
-    table: 'do_not_call',
-    object: 'do_not_call_number',
-    path: '/do_not_call',
-    api,
-    reply: doNotCallSchema,
-    toObject: toDoNotCallNumber,
-  }
+  const plain = plainOf({ store, table: 'do_not_call', api, reply: doNotCallSchema, toObject: toDoNotCallNumber })
   return [
     api.post({
       path: plain.path,

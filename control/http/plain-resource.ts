@@ -24,6 +24,11 @@ export interface Plain<T extends TableWithId, R extends TSchema> {
   toObject(row: Selectable<Database[T]>): Static<R>
 }
 
+/** What the schema and the name of the table say: the API's `object`, and where it is. */
+export const plainOf = <T extends TableWithId, R extends TSchema & { properties: { object: { const: string } } }>(
+  given: Omit<Plain<T, R>, 'object' | 'path'> & { path?: string },
+): Plain<T, R> => ({ path: `/${given.table}`, object: given.reply.properties.object.const, ...given })
+
 /** The form for operation IDs: `copilot_profile` becomes `CopilotProfile`. */
 export const pascal = (object: string): string =>
   object.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())

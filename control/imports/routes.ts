@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listParameters } from '../http/list.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
@@ -28,15 +28,7 @@ const listQuery = input({
 /** Routes of imports: files whose rows become objects. */
 export function importRoutes(deps: ImportDeps): Route[] {
   const { store } = deps
-  const plain: Plain<'imports', typeof importSchema> = {
-    store,
-    table: 'imports',
-    object: 'import',
-    path: '/imports',
-    api,
-    reply: importSchema,
-    toObject: toImport,
-  }
+  const plain = plainOf({ store, table: 'imports', api, reply: importSchema, toObject: toImport })
   return [
     api.post({
       path: plain.path,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
 import { invalid, missing, needed, type Problem } from '../http/errors.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { deleteRoute, listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type RawAnswer, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
@@ -42,15 +42,14 @@ const createBody = input({
 type Create = Static<typeof createBody>
 
 export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
-  const plain: Plain<'kb_documents', typeof kbDocumentSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'kb_documents',
-    object: 'kb_document',
     path: '/kb/documents',
     api,
     reply: kbDocumentSchema,
     toObject: toKbDocument,
-  }
+  })
   return [
     api.post({
       path: '/kb/documents',

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, invalid, type Problem } from '../http/errors.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { deleteRoute, listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -12,10 +12,7 @@ import { MAX_TEXT_BYTES, type Message, messageBody, messageSchema, toMessage } f
 const api = operations('Messages', 'agents')
 
 export function messageRoutes(deps: MessageDeps): Route[] {
-  const plain: Plain<'messages', typeof messageSchema> = {
-    ...{ store: deps.store, table: 'messages', object: 'message', path: '/messages', api },
-    ...{ reply: messageSchema, toObject: toMessage },
-  }
+  const plain = plainOf({ store: deps.store, table: 'messages', api, reply: messageSchema, toObject: toMessage })
   return [
     api.post({
       path: '/messages',

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import type { Problem } from '../http/errors.ts'
 import { listParameters } from '../http/list.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import type { Exists } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
@@ -38,15 +38,7 @@ const userListQuery = input({
 })
 
 export function userRoutes(deps: UserDeps): Route[] {
-  const plain: Plain<'users', typeof userSchema> = {
-    store: deps.store,
-    table: 'users',
-    object: 'user',
-    path: '/users',
-    api,
-    reply: userSchema,
-    toObject: toUser,
-  }
+  const plain = plainOf({ store: deps.store, table: 'users', api, reply: userSchema, toObject: toUser })
   return [
     listRoute(plain, {
       summary: 'List members',

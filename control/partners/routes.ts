@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, type Problem } from '../http/errors.ts'
 import type { NounParts } from '../http/noun.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { forgetWith } from '../http/wire/known-keys.ts'
 import { endStreamsOfAll } from '../http/wire/open-streams.ts'
@@ -29,15 +29,14 @@ const PATH = '/partner/organisations'
 
 /** Routes of the organisations that a partner has created and manages. */
 export function partnerRoutes(deps: NounParts): Route[] {
-  const plain: Plain<'partner_organisations', typeof partnerOrganisationSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'partner_organisations',
-    object: 'partner_organisation',
     path: PATH,
     api,
     reply: partnerOrganisationSchema,
     toObject: toPartnerOrganisation,
-  }
+  })
   return [
     api.post({
       path: PATH,

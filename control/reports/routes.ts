@@ -1,4 +1,4 @@
-import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { changeReport, createReport, deleteRuns, type ReportDeps, runNow } from './report.ts'
 import { reportRunSchema } from './run-schema.ts'
@@ -8,15 +8,7 @@ import { changeBody, createBody, reportSchema, runBody, toReport } from './schem
 const api = operations('Reports', 'reports')
 
 export function reportRoutes(deps: ReportDeps): Route[] {
-  const plain: Plain<'reports', typeof reportSchema> = {
-    store: deps.store,
-    table: 'reports',
-    object: 'report',
-    path: '/reports',
-    api,
-    reply: reportSchema,
-    toObject: toReport,
-  }
+  const plain = plainOf({ store: deps.store, table: 'reports', api, reply: reportSchema, toObject: toReport })
   return [
     ...plainRoutes(
       plain,

@@ -3,7 +3,7 @@ import { readOrigin } from '../browsers/client-token.ts'
 import type { Context } from '../http/context.ts'
 import { invalid, type Problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
-import { type Plain, plainRoutes } from '../http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
@@ -22,15 +22,13 @@ interface SiteDeps {
 
 /** Routes of callback forms on websites. */
 export function siteRoutes(deps: SiteDeps): Route[] {
-  const plain: Plain<'sites', typeof siteSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'sites',
-    object: 'site',
-    path: '/sites',
     api: operations('Callbacks', 'callbacks'),
     reply: siteSchema,
     toObject: row => toSite(row, deps.publicUrl),
-  }
+  })
   const writing = { createBody, create: create(deps), changeBody, change: change(deps) }
   return plainRoutes(plain, writing, { description: 'Its form accepts no more requests; its callbacks stay.' })
 }

@@ -3,7 +3,7 @@ import { isSupportedCountry } from 'libphonenumber-js'
 import Type, { type Static } from 'typebox'
 import { type AddressPolicy, CODEC_NAMES, parseBlock } from '../../media/protocol.ts'
 import { invalid, needed, type Problem } from '../http/errors.ts'
-import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { changeRoute, deleteRoute, listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import type { UsesOf } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
@@ -184,15 +184,7 @@ const NO_STIR: StirAbilities = { signs: false, verifies: false }
 export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO_STIR }: ConnectionDeps): Route[] {
   const refusedFor = (columns: Columns, body: Change): Problem | null =>
     stirProblem(body, stir) ?? columnsProblem(columns, customerAddresses(allowedNetworks))
-  const plain: Plain<'connections', typeof connectionSchema> = {
-    store,
-    table: 'connections',
-    object: 'connection',
-    path: '/connections',
-    api,
-    reply: connectionSchema,
-    toObject: toConnection,
-  }
+  const plain = plainOf({ store, table: 'connections', api, reply: connectionSchema, toObject: toConnection })
   return [
     api.post({
       path: '/connections',

@@ -4,7 +4,7 @@ import { captureFields, captureOf, changedCapture } from '../capture-settings/se
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { CALL_TARGETS } from '../flows/targets.ts'
 import { invalid, isProblem, needed, type Problem } from '../http/errors.ts'
-import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { changeRoute, deleteRoute, listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
 import { operations, type Route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
@@ -101,15 +101,7 @@ type Columns = Pick<
 
 export function inboundRouteRoutes(deps: { store: Store; now: () => Date; streamsProblem: StreamsProblem }): Route[] {
   const { store, now } = deps
-  const plain: Plain<'inbound_routes', typeof inboundRouteSchema> = {
-    store,
-    table: 'inbound_routes',
-    object: 'inbound_route',
-    path: '/inbound_routes',
-    api,
-    reply: inboundRouteSchema,
-    toObject: toInboundRoute,
-  }
+  const plain = plainOf({ store, table: 'inbound_routes', api, reply: inboundRouteSchema, toObject: toInboundRoute })
   return [
     api.post({
       path: '/inbound_routes',

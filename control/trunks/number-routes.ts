@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, invalid, isProblem, needed, type Problem, problem } from '../http/errors.ts'
-import { changeRoute, deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { changeRoute, deleteRoute, listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
@@ -32,15 +32,7 @@ const createBody = input({
 
 export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Route[] {
   const { store, now } = deps
-  const plain: Plain<'phone_numbers', typeof phoneNumberSchema> = {
-    store,
-    table: 'phone_numbers',
-    object: 'phone_number',
-    path: '/phone_numbers',
-    api,
-    reply: phoneNumberSchema,
-    toObject: toPhoneNumber,
-  }
+  const plain = plainOf({ store, table: 'phone_numbers', api, reply: phoneNumberSchema, toObject: toPhoneNumber })
   return [
     api.post({
       path: '/phone_numbers',

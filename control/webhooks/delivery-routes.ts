@@ -3,7 +3,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listParameters } from '../http/list.ts'
 import type { NounParts } from '../http/noun.ts'
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -12,15 +12,13 @@ import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '
 const api = operations('Webhooks', 'webhooks')
 
 export function webhookDeliveryRoutes(deps: NounParts): Route[] {
-  const plain: Plain<'webhook_deliveries', typeof webhookDeliverySchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'webhook_deliveries',
-    object: 'webhook_delivery',
-    path: '/webhook_deliveries',
     api,
     reply: webhookDeliverySchema,
     toObject: toWebhookDelivery,
-  }
+  })
   return [
     listRoute(plain, {
       isLong: true,

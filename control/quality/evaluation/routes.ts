@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
 import { listOf, listParameters, page, timeRange, within } from '../../http/list.ts'
-import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { plainOf, retrieveRoute } from '../../http/plain-resource.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
@@ -34,15 +34,13 @@ const listQuery = input({
 })
 
 export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
-  const plain: Plain<'qa_evaluations', typeof qaEvaluationSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'qa_evaluations',
-    object: 'qa_evaluation',
-    path: '/qa_evaluations',
     api,
     reply: qaEvaluationSchema,
     toObject: toQaEvaluation,
-  }
+  })
   return [
     api.get({
       path: '/qa_evaluations',

@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, invalid, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listQuery, page } from '../../http/list.ts'
 import { merge } from '../../http/merge.ts'
-import { type Plain, plainRoutes } from '../../http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../../http/plain-resource.ts'
 import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -30,15 +30,7 @@ interface QueueDeps {
 
 export function queueRoutes(deps: QueueDeps): Route[] {
   const { store, now } = deps
-  const plain: Plain<'queues', typeof queueSchema> = {
-    store,
-    table: 'queues',
-    object: 'queue',
-    path: '/queues',
-    api,
-    reply: queueSchema,
-    toObject: toQueue,
-  }
+  const plain = plainOf({ store, table: 'queues', api, reply: queueSchema, toObject: toQueue })
   return [
     ...plainRoutes(
       plain,

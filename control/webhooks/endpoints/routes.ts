@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, invalid, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { mergedMetadata } from '../../http/metadata.ts'
-import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { deleteRoute, listRoute, plainOf, retrieveRoute } from '../../http/plain-resource.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -35,15 +35,13 @@ interface WebhookEndpointDeps {
 }
 
 export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
-  const plain: Plain<'webhook_endpoints', typeof webhookEndpointSchema> = {
+  const plain = plainOf({
     store: deps.store,
     table: 'webhook_endpoints',
-    object: 'webhook_endpoint',
-    path: '/webhook_endpoints',
     api,
     reply: webhookEndpointSchema,
     toObject: row => toWebhookEndpoint(row, deps.now()),
-  }
+  })
   return [
     api.post({
       path: '/webhook_endpoints',

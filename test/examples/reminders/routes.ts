@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../../../control/http/context.ts'
 import { missing, type Problem } from '../../../control/http/errors.ts'
 import type { NounParts } from '../../../control/http/noun.ts'
-import { type Plain, plainRoutes } from '../../../control/http/plain-resource.ts'
+import { plainOf, plainRoutes } from '../../../control/http/plain-resource.ts'
 import { operations, type Route } from '../../../control/http/route.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { newId } from '../../../control/kernel/ids.ts'
@@ -10,15 +10,13 @@ import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { changeBody, createBody, type Reminder, reminderSchema, toReminder } from './schema.ts'
 
 export function reminderRoutes(parts: NounParts): Route[] {
-  const plain: Plain<'reminders', typeof reminderSchema> = {
+  const plain = plainOf({
     store: parts.store,
     table: 'reminders',
-    object: 'reminder',
-    path: '/reminders',
     api: operations('Reminders', 'organisation'),
     reply: reminderSchema,
     toObject: toReminder,
-  }
+  })
   const writing = { createBody, create: create(parts), changeBody, change: change(parts) }
   return plainRoutes(plain, writing, { description: 'Nothing else goes with it.' })
 }
