@@ -26,7 +26,7 @@ import { NO_CAPACITY, type Switchboard } from '../signalling/switchboard.ts'
 import type { TraceDesk } from '../signalling/trace-desk.ts'
 import type { SinkNoun } from '../sinks/sink-kind.ts'
 import type { TextToSpeech } from '../speech/speech-engines.ts'
-import { addThreads } from './thread-stats.ts'
+import { ThreadStats } from './thread-stats.ts'
 
 /** Maximum number of remembered recordings and transcripts that have ended. */
 const MAX_RECENT = 10_000
@@ -65,6 +65,7 @@ interface CommandsOptions {
 export class CommandTable {
   readonly #options: CommandsOptions
   readonly #threads = new Map<string, EngineThread>()
+  readonly #threadStats = new ThreadStats()
   /** Recordings and transcripts that have ended, by key: a start that was on its way then comes too late. */
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   /** For each snapshot in progress, the recordings that have ended meanwhile, whose events follow it. */
@@ -365,7 +366,7 @@ export class CommandTable {
 
   async #stats(): Promise<MediaStats> {
     const replies = await Promise.all(this.#options.threads.all.map(engine => engine.request('engine.stats', {})))
-    return addThreads(this.#options.stats(), replies)
+    return this.#threadStats.add(this.#options.stats(), replies)
   }
 }
 

@@ -215,7 +215,8 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   'engine.stats': {
     request: Record<string, never>
     reply: Commands['media.stats']['reply'] & {
-      thread: { legs: number; rooms: number; guests: number; busySeconds: number }
+      /** `id`: another one after the thread has died. */
+      thread: { id: number; legs: number; rooms: number; guests: number; busySeconds: number }
     }
   }
   /** Finishes what is being written; the thread may end after the reply. */

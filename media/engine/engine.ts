@@ -1,3 +1,4 @@
+import { threadId } from 'node:worker_threads'
 import type { CreateNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import type { CreateResampler } from '../../codecs/resample.ts'
 import { busySeconds } from '../kernel/busy-time.ts'
@@ -238,6 +239,7 @@ export class Engine {
       },
       gauges: { rooms: this.#rooms.size, ...heapGauges('engine'), ...gauges },
       thread: {
+        id: threadId,
         legs: this.#members.size,
         rooms: this.#rooms.size,
         guests: this.#guests.size,

@@ -199,6 +199,14 @@ async function legsOf(mortal: Product): Promise<number[]> {
   return [...text.matchAll(/^tandem_media_thread_legs\{thread="\d+"\} (\d+)$/gm)].map(([, legs]) => Number(legs))
 }
 
+/** Counters of media that all threads share. */
+async function countersOf(mortal: Product): Promise<Map<string, number>> {
+  const text = await (await fetch(`${mortal.baseUrl}/metrics`)).text()
+  return new Map(
+    [...text.matchAll(/^(tandem_media_\w+_(?:total|count)) (\S+)$/gm)].map(([, name, n]) => [name!, Number(n)]),
+  )
+}
+
 const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0)
 
 /** Two phones in a recorded room of this thread, the first of which says this tone. */
@@ -277,15 +285,23 @@ test(
 )
 
 test(
-  'so does one with an exception that nobody catches, and one that has no memory left',
+  'so does one with an exception that nobody catches, and one that has no memory left; what it has counted remains in the metrics',
   async () => {
     const mortal = await mortalOne()
     const { media } = mortal.pids
     for (const signal of ['SIGURG', 'SIGWINCH'] as const) {
       const pair = await pairOn(0, mortal, TONE_HZ)
+      const before = await countersOf(mortal)
       process.kill(media, signal)
       await Promise.all([pair.said.ended, pair.heard.ended])
       await mortal.until('its calls are over', async () => ((await legsOf(mortal))[0] === 0 ? true : null))
+      // Collectors take a smaller one for a restart of the process, and count what is left of it again.
+      const after = await countersOf(mortal)
+      assert.ok(before.get('tandem_media_clock_slots_total')! > 0)
+      assert.equal(
+        [...before].filter(([name, count]) => after.get(name)! < count),
+        [],
+      )
     }
     assert.is(mortal.pids.media, media)
     await leaveAll(mortal)

@@ -1,4 +1,4 @@
-import { addThreads } from '../../media/channel/thread-stats.ts'
+import { ThreadStats } from '../../media/channel/thread-stats.ts'
 import type { Engine } from '../../media/engine/engine.ts'
 import type { CrossMessage, EngineCommands, EngineSnapshot } from '../../media/engine/engine-protocol.ts'
 import { Crossings, type Steps } from '../../media/engine/threads/crossings.ts'
@@ -28,6 +28,7 @@ export const crossing = {
  */
 export class EngineGroup {
   readonly #engines: readonly Engine[]
+  readonly #threadStats = new ThreadStats()
   readonly #crossings = new Crossings()
   /** The thread on which each thing began, by its ID. */
   readonly #begun = new Map<string, number>()
@@ -143,7 +144,7 @@ export class EngineGroup {
 
   stats(): MediaStats {
     const replies = this.#engines.map(engine => engine.stats())
-    return addThreads({ counters: {}, gauges: {}, histograms: {} }, replies)
+    return this.#threadStats.add({ counters: {}, gauges: {}, histograms: {} }, replies)
   }
 
   async shutdown(): Promise<Record<string, never>> {
