@@ -103,7 +103,8 @@ export type CrossMessage =
 /** Calls of a scribe (`speech/hearing/hearing.ts`). */
 export type Written =
   | { call: 'expect' }
-  | { call: 'stopped' }
+  /** No other utterance follows. `isLost`: nor does what was expected, as the thread that heard it has died. */
+  | { call: 'stopped'; isLost: boolean }
   | { call: 'heard'; legId: string; words: HeardWords | null; utterance: number }
   | { call: 'saying'; legId: string; words: Words; utterance: number }
   | { call: 'unsaid'; legId: string; utterance: number }

@@ -27,7 +27,8 @@ export const crossing = {
  * next thread, so that the legs of a room are on all threads.
  */
 export class EngineGroup {
-  readonly #engines: readonly Engine[]
+  readonly #engines: Engine[]
+  readonly #make: (index: number) => Engine
   readonly #threadStats = new ThreadStats()
   readonly #crossings = new Crossings()
   /** The thread on which each thing began, by its ID. */
@@ -41,6 +42,7 @@ export class EngineGroup {
 
   /** @param make makes an engine; it calls `note` with each event, and `cross` with each message for another engine */
   constructor(count: number, make: (index: number) => Engine) {
+    this.#make = make
     this.#engines = Array.from({ length: count }, (_, index) => make(index))
   }
 
@@ -50,6 +52,12 @@ export class EngineGroup {
 
   cross(message: CrossMessage): void {
     this.#messages.push(message)
+  }
+
+  /** A thread dies with all that it was about to say, and another one takes its place. @returns the legs that have no audio any more */
+  die(thread: number): string[] {
+    this.#engines[thread] = this.#make(thread)
+    return this.#crossings.lost(thread)
   }
 
   do<N extends Name>(name: N, body: EngineCommands[N]['request']): ReturnType<typeof Engine.prototype.do<N>> {
@@ -73,6 +81,8 @@ export class EngineGroup {
     while (step.done !== true) {
       const { thread, name, body } = step.value
       const reply = this.#engines[thread]!.do(name, body as never) as object
+      // What a thread says to others on the way comes before its reply.
+      this.#deliver()
       const isLost = name === this.loses
       if (isLost) this.loses = null
       step = steps.next(isLost ? { failure: 'unanswered', message: `${name}: no answer` } : reply)

@@ -13,6 +13,17 @@ interface Guest extends Seated {
   readonly leg: GuestLeg
 }
 
+/** What another thread writes for a transcriber here. */
+interface RemoteWords {
+  readonly scribe: Scribe
+  readonly legId: string
+  /** Utterances that have ended, and whose words have not come. */
+  expected: number
+  /** Utterances that have begun, and that nobody has taken back or told the words of. */
+  readonly open: Set<number>
+  isStopped: boolean
+}
+
 interface GuestsWorld {
   place: ThreadPlace
   rooms: Rooms
@@ -37,7 +48,7 @@ export class Guests {
   readonly #world: GuestsWorld
   readonly #guests = new Map<string, Guest>()
   /** Transcribers here of guests' words, until their threads have reported everything. */
-  readonly #scribes = new Map<string, { scribe: Scribe; expected: number; isStopped: boolean }>()
+  readonly #scribes = new Map<string, RemoteWords>()
   /** Other threads may still serve scribes of a thread that has died, whose number is ours. */
   readonly #scribesOf = randomHex(8)
   #scribesSoFar = 0
@@ -150,7 +161,7 @@ export class Guests {
       addScribe: scribe => {
         const scribeId = `${this.#scribesOf}.${++this.#scribesSoFar}`
         ids.set(scribe, scribeId)
-        this.#scribes.set(scribeId, { scribe, expected: 0, isStopped: false })
+        this.#scribes.set(scribeId, { scribe, legId, expected: 0, open: new Set(), isStopped: false })
         const { language, isLive } = scribe
         cross({ kind: 'write', legId, scribeId, thread, language, isLive })
       },
@@ -168,10 +179,16 @@ export class Guests {
   written({ scribeId, what }: Of<'written'>): void {
     const written = this.#scribes.get(scribeId)
     if (written === undefined) return
-    const { scribe } = written
+    const { scribe, legId } = written
     if (what.call === 'expect') written.expected++
     else if (what.call === 'heard') written.expected--
     else if (what.call === 'stopped') written.isStopped = true
+    if (what.call === 'saying') written.open.add(what.utterance)
+    else if (what.call === 'heard' || what.call === 'unsaid') written.open.delete(what.utterance)
+    else if (what.call === 'stopped' && what.isLost) {
+      for (const utterance of written.open) scribe.unsaid(legId, utterance)
+      for (; written.expected > 0; written.expected--) scribe.unexpect()
+    }
     tell(scribe, what, -(this.#world.place.clockMs ?? 0))
     if (written.isStopped && written.expected === 0) this.#scribes.delete(scribeId)
   }

@@ -70,7 +70,8 @@ export class LentLegs implements SinkKind {
     const scribe = this.#scribes.get(scribeId)
     this.#scribes.delete(scribeId)
     if (scribe !== undefined) members.get(legId)?.dialogue.removeScribe(scribe)
-    cross({ kind: 'written', thread, scribeId, what: { call: 'stopped' } })
+    // Who asked knows it of a thread that was in the place of this one.
+    cross({ kind: 'written', thread, scribeId, what: { call: 'stopped', isLost: scribe === undefined } })
   }
 
   // ------------------------------------------------------------------ audio

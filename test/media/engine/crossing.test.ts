@@ -7,6 +7,7 @@ import type { Failure, RoomSpec } from '../../../media/protocol.ts'
 import type { Sink } from '../../../media/rooms/sink.ts'
 import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
 import { FarEnd, socketOf, TestEngine } from '../../fakes/engine.ts'
+import { ScriptedEar } from '../../fakes/scripted-ear.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, mediaOf, toneFrame } from './party.ts'
 
@@ -18,6 +19,11 @@ const FRAME_MS = 20
 /** A tone that is sent at about -12 dBov is heard above the first level, and not heard below the second [dBov]. */
 const HEARD = -15
 const UNHEARD = -50
+
+const wav = readWav(readFileSync(new URL('../../../fixtures/prompts/muted.wav', import.meta.url)))
+if ('error' in wav) throw new Error(wav.error)
+/** "You are muted." */
+const VOICE = wav.samples[0]!
 
 let dataDir: string
 let engine: TestEngine
@@ -459,6 +465,42 @@ test('a recording of the first call goes on with who leaves it for a room of ano
   for (const from of [0, 1, 2]) assert.ok(levelOf(1000, second(0, from)) > HEARD, `the caller in second ${from}`)
   for (const from of [0, 1, 2, 3]) assert.ok(levelOf(440, second(1, from)) > HEARD, `the agent in second ${from}`)
   for (const from of [0, 1, 2, 3]) assert.ok(levelOf(1720, second(1, from)) < UNHEARD, 'nobody else')
+})
+
+test('a transcript of a room goes on when the thread of one of its legs has died, and ends with what that one was saying taken back', async () => {
+  const ear = new ScriptedEar()
+  const own = new TestEngine(dataDir, { threads: 2, stt: ear })
+  const room = { roomId: 'room', kind: 'conference' } as const
+  const stays = await own.join('part_a', room)
+  const goes = await own.join('part_bb', room)
+  own.engine.do('transcript.start', { transcriptId: 'call_t', target: { roomId: 'room' }, language: null })
+  own.engine.do('transcript.start', { transcriptId: 'cops_t', target: { roomId: 'room' }, language: null, live: true })
+  own.say(goes, VOICE, SECOND * 2)
+  assert.is(ear.heard.length, 1, 'what it has said is not understood yet')
+  own.say(goes, VOICE)
+  assert.equal(own.engine.die(1), ['part_bb'])
+  own.engine.do('leg.close', { legId: 'part_bb' })
+  own.say(stays, VOICE, SECOND * 2)
+  assert.is(ear.heard.length, 2)
+  for (const transcriptId of ['call_t', 'cops_t']) own.engine.do('transcript.stop', { transcriptId })
+  await ear.understand('Of the dead thread.')
+  await ear.understand('And then?')
+  await own.until(() => own.of('transcript.ready').length === 2)
+  assert.equal(
+    own.of('transcript.segment').map(({ legId, text }) => [legId, text]),
+    [['part_a', 'And then?']],
+  )
+  const last = new Map(own.of('transcript.words').map(words => [words.utteranceId, words]))
+  assert.equal(
+    [...last.values()].map(({ legId, text, isFinal }) => [legId, text, isFinal]),
+    [
+      ['part_bb', null, true],
+      ['part_bb', null, true],
+      ['part_a', 'And then?', true],
+    ],
+  )
+  ear.close()
+  await own.close()
 })
 
 /** Whose figures the reply to this leg's end tells. */
