@@ -250,7 +250,7 @@ export class LivePrograms {
       try {
         await this.#lead(stage)
       } catch (error) {
-        if (error instanceof Stopped) return
+        if (error instanceof Stopped || stage.signal.aborted) return
         log.error({ err: error, callId: row.id }, 'a call could not be led on')
         await media.request('leg.hangup', { legId: row.leg_id, reason: 'internal_error' })
       }

@@ -112,7 +112,7 @@ export class Stage {
 
   /** Sends a command. A failure is returned. Without any reply the run stops, and begins again once media is connected, or has told the outcome. */
   async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
-    if (this.signal.aborted) throw new Stopped()
+    this.#mustGoOn()
     const reply = await this.#media.request(name, body)
     // Who has left makes every command fail: the end of the run is on the way.
     const hasLeft = isFailure(reply) && this.#media.isEnding(this.legId)
@@ -141,8 +141,9 @@ export class Stage {
         const woken = new Promise<void>(resolve => {
           this.#woken = resolve
         })
-        if (this.signal.aborted) throw new Stopped()
+        this.#mustGoOn()
         if (this.#inputs.length === 0) await this.#read()
+        this.#mustGoOn()
         const first = this.#inputs.shift()
         if (first !== undefined) {
           this.#taken.push(first)
@@ -213,8 +214,14 @@ export class Stage {
     }
   }
 
+  /** What was under way at the stop was given up: that is neither a failure of it nor an answer, and nothing may follow from it. */
+  #mustGoOn(): void {
+    if (this.signal.aborted) throw new Stopped()
+  }
+
   /** Stores the program's progress; throws `Stopped` if it no longer leads the call. */
   async commit({ state, steps = [], change = {}, also }: Commit): Promise<void> {
+    this.#mustGoOn()
     const { store, vault } = this.#parts
     // A copy, as the state is: what is taken from now on is not in it.
     const taken = [...this.#taken]

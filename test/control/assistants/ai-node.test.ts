@@ -41,7 +41,7 @@ function receptionist({ messages }: ChatAsked): ChatAnswer {
   return { tool: 'goal_reached', input: { value: 'invoice 42' } }
 }
 
-async function reception(answer = receptionist) {
+async function reception(answer: (asked: ChatAsked) => ChatAnswer | Promise<ChatAnswer> = receptionist) {
   const provider = await ChatProvider.listen(answer)
   const config = { modelUrl: provider.url, modelKey: 'key', modelName: 'first', allowPrivateUrls: ['127.0.0.0/8'] }
   const world = await makeLiveWorld(config)
@@ -174,6 +174,45 @@ test('a tool of an ai node that another process uses once more, since the first 
   )
   await close()
   await server.close()
+})
+
+test('a judgement under way when control stops is no failed one: the next process asks again, and the caller goes the way that was meant', async () => {
+  const asks = { modes: ['speech'], timeout_ms: 60_000 }
+  const graph = {
+    kind: 'voice',
+    nodes: [
+      { key: 'start', type: 'start', transitions: [to('ask')] },
+      {
+        key: 'ask',
+        type: 'collect',
+        script: 'How can I help you?',
+        save_as: 'wish',
+        input: asks,
+        transitions: [
+          to('bills', { kind: 'intent', description: 'The caller has a question about a bill.', examples: [] }),
+          to('other', { kind: 'else' }),
+        ],
+      },
+      { key: 'bills', type: 'end', script: 'About your bill.' },
+      { key: 'other', type: 'end', script: 'Something else.' },
+    ],
+    variables: [{ name: 'wish' }],
+  }
+  const hanging = new Promise<ChatAnswer>(() => {})
+  const { world, media, provider, close } = await reception(() =>
+    provider.asked.length === 1 ? hanging : { text: '{"intent": 0}' },
+  )
+  await makeFlow(world, graph, '2002')
+  media.dialIn('part_1', '2002')
+  await media.command('leg.collect', 'part_1')
+  media.say('part_1', 'You charge me for things that I never had')
+  await until(() => provider.asked.length === 1)
+  await media.committed()
+  await world.restart()
+  await until(() => saidTo(world, 'part_1').length > 0)
+  assert.equal(saidTo(world, 'part_1'), ['About your bill.'])
+  assert.is(provider.asked.length, 2)
+  await close()
 })
 
 test('an ai node whose models fail leaves by its error; without a way out the caller hears why before the end', async () => {
