@@ -13,7 +13,6 @@ import { isOutage } from '../kernel/store/outage.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
-import { noteLogin } from '../queues/agents/logins.ts'
 import type { BrowserSessionRow, DeviceTables } from '../queues/agents/tables.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { noteLost } from '../queues/lost-devices.ts'
@@ -159,7 +158,7 @@ export class BrowserAdmission {
       connected_at: at,
     }
     await forTenant(trx, tenant).insert('browser_sessions', row)
-    await noteLogin(trx, tenant, row.user_id, at)
+    await forTenant(trx, tenant).change('users', row.user_id, { last_login: at })
   }
 
   /** The page has left before it was admitted. */

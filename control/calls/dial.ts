@@ -1,5 +1,4 @@
-import type { EndedReason, Failure, RoomSpec } from '../../media/protocol.ts'
-import { isFailure } from '../../media/protocol.ts'
+import { type EndedReason, type Failure, isFailure, type RoomSpec } from '../../media/protocol.ts'
 import type { CaptureSettings } from '../capture-settings/settings.ts'
 import { unwantedCallProblem } from '../consents/required.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'

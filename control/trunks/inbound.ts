@@ -1,5 +1,4 @@
-import type { EndedReason, Events, SipParty } from '../../media/protocol.ts'
-import { isInNetworks } from '../../media/protocol.ts'
+import { type EndedReason, type Events, isInNetworks, type SipParty } from '../../media/protocol.ts'
 import { remembered } from '../kernel/remembered.ts'
 import { nextOpen, type OpeningHours } from '../organisation/business-hours.ts'
 import { callerOf } from './caller-identity.ts'

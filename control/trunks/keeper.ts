@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ConnectionSpec } from '../../media/protocol.ts'
-import { fitting, isFailure, isUndecided } from '../../media/protocol.ts'
+import { type ConnectionSpec, fitting, isFailure, isUndecided } from '../../media/protocol.ts'
 import { only } from '../kernel/store/after-commit.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'

@@ -31,6 +31,7 @@ import { vaultFits } from '../kernel/vault-check.ts'
 import { passageSearch } from '../knowledge/passage-search.ts'
 import { MediaClient } from '../media-link/client.ts'
 import { giveUpLost } from '../messages/delivery.ts'
+import { forgetPhones } from '../queues/agents/shut-out.ts'
 import { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { RetentionDuty } from '../retention/duty.ts'
@@ -137,6 +138,7 @@ function periodicWork({ centre, programs, copilot, running, subscriptions, media
     // A newer call cannot be ended while the store is unavailable.
     every(2000, 'running calls', () => running.refresh()),
     every(1000, 'SIP traces', () => traces.run(media)),
+    every(2000, 'phones that are gone', () => forgetPhones(store, media, now())),
     every(300, 'lamps', () => subscriptions.look(media)),
     every(15_000, 'lost messages', () => giveUpLost(store, now())),
     // Half of the time that a leg may be left over.

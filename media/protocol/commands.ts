@@ -28,6 +28,7 @@ import {
   streamSpec,
   target,
   toneSource,
+  transport,
 } from './parts.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, text } from './schema.ts'
 import type { CaptureState, LegSnapshot, MediaSnapshot, MediaStats, SipLegTrace, StreamSnapshot } from './shapes.ts'
@@ -409,12 +410,19 @@ export const COMMANDS = {
       minExpiresS: nullable(integer(1, 86_400)),
     }),
   ),
-  /** Phones that have registered over UDP, beside those of `sip.register_reply`: their ways are kept open through NATs. */
+  /**
+   * Phones that have registered, beside those of `sip.register_reply`: ways over UDP are kept open through NATs. `expiresS` 0: it is registered no
+   * more, and its way, or the connection over which it has come, is kept open no longer.
+   */
   'sip.keep_open': ok(
     'main',
     Type.Object({
       phones: list(
-        Type.Object({ uri: sipUri, host, port: integer(1, 65_535), expiresS: integer(0, MAX_TIMER_MS / 1000) }),
+        Type.Object({
+          uri: sipUri,
+          ...{ transport, host, port: integer(1, 65_535) },
+          expiresS: integer(0, MAX_TIMER_MS / 1000),
+        }),
         MAX_KEPT_PHONES,
       ),
     }),

@@ -75,7 +75,7 @@ export type DtmfMode = Static<typeof dtmfMode>
 export const srtpPolicy = oneOf('off', 'optional', 'required', 'dtls')
 export type SrtpPolicy = Static<typeof srtpPolicy>
 
-const transport = oneOf('udp', 'tcp', 'tls', 'ws', 'wss')
+export const transport = oneOf('udp', 'tcp', 'tls', 'ws', 'wss')
 export type SipTransport = Static<typeof transport>
 
 /** Null: not said, and found by DNS where the host is a name (RFC 3263 §4); else UDP, and 5060, over TLS 5061. */

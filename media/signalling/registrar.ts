@@ -1,4 +1,5 @@
 import type { Binding, Peer, RegisterEvent, RegisterReply } from '../../sip/agent-types.ts'
+import type { PhoneContact } from '../../sip/phones/phone-ways.ts'
 import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { hopPeer, keptPath } from './proxies.ts'
@@ -23,6 +24,8 @@ interface Open {
   bindings: readonly Binding[]
 }
 
+type Sip = Pick<SipEndpoint, 'do' | 'checkRegister' | 'registered' | 'unregistered'>
+
 interface RegistrarOptions {
   emit: (event: MediaEvent) => void
 }
@@ -33,13 +36,13 @@ export class Registrar {
   refused = 0
   readonly #options: RegistrarOptions
   readonly #open = new Map<string, Open>()
-  #sip!: Pick<SipEndpoint, 'do' | 'checkRegister' | 'registered'>
+  #sip!: Sip
 
   constructor(options: RegistrarOptions) {
     this.#options = options
   }
 
-  attach(sip: Pick<SipEndpoint, 'do' | 'checkRegister' | 'registered'>): void {
+  attach(sip: Sip): void {
     this.#sip = sip
   }
 
@@ -111,17 +114,19 @@ export class Registrar {
     if (contacts.length > 0) this.#sip.registered(open.peer, open.bindings)
     const granted = new Map(contacts.map(({ uri, expiresS }) => [uri, expiresS]))
     const own = open.uris.map(uri => ({ uri, expiresS: granted.get(uri) ?? 0 }))
-    // A connection is kept open by itself, and the phones of a proxy are its own.
-    if (open.peer.transport !== 'udp' || open.peer.proxy !== undefined) return {}
-    this.#sip.do((agent, now) => agent.keepOpen(open.peer, own, true, now))
+    // The phones of a proxy are its own.
+    if (open.peer.proxy === undefined) this.#keep(open.peer, own, true)
     return {}
   }
 
   keepOpen({ phones }: Request<'sip.keep_open'>): Reply<'sip.keep_open'> {
-    for (const { host, port, ...contact } of phones) {
-      this.#sip.do((agent, now) => agent.keepOpen({ transport: 'udp', host, port }, [contact], false, now))
-    }
+    for (const { transport, host, port, ...contact } of phones) this.#keep({ transport, host, port }, [contact], false)
     return {}
+  }
+
+  #keep(peer: Peer, contacts: readonly PhoneContact[], hasJustCome: boolean): void {
+    if (peer.transport === 'udp') this.#sip.do((agent, now) => agent.keepOpen(peer, contacts, hasJustCome, now))
+    else for (const { uri, expiresS } of contacts) if (expiresS === 0) this.#sip.unregistered(peer, uri)
   }
 
   #answer(registerId: string, reply: RegisterReply): void {

@@ -197,7 +197,9 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
     contacts: [{ uri: 'sip:a@127.0.0.1', expiresS: 60 }],
     minExpiresS: null,
   },
-  'sip.keep_open': { phones: [{ uri: 'sip:a@127.0.0.1:9', host: '127.0.0.1', port: 9, expiresS: 60 }] },
+  'sip.keep_open': {
+    phones: [{ uri: 'sip:a@127.0.0.1:9', transport: 'udp', host: '127.0.0.1', port: 9, expiresS: 60 }],
+  },
   'leg.trace_packets': { legId, seconds: 1 },
   'sip.trace_read': { legId },
   'sip.trace_take': { done: [legId] },

@@ -1,6 +1,5 @@
 import { CONDITION_KINDS } from './conditions.ts'
-import type { FlowNode, Graph, Transition } from './graph.ts'
-import { transitionKey } from './graph.ts'
+import { type FlowNode, type Graph, type Transition, transitionKey } from './graph.ts'
 import { namesIn } from './template.ts'
 
 /** A transition with its node and key. */

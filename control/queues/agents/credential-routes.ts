@@ -8,6 +8,7 @@ import { timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
+import { endRegistrations } from './shut-out.ts'
 import type { SipCredentialRow } from './tables.ts'
 
 const api = operations('Users', 'users')
@@ -138,7 +139,7 @@ const randomName = (): string =>
   Array.from({ length: NAME_LENGTH }, () => NAME_LETTERS[randomInt(NAME_LETTERS.length)]).join('')
 
 async function drop(trx: Db, context: Context, userId: string): Promise<void> {
-  await forTenant(trx, context).delete('sip_registrations').where('user_id', '=', userId).execute()
+  await endRegistrations(trx, context, userId)
   await forTenant(trx, context).delete('sip_credentials').where('id', '=', userId).execute()
 }
 

@@ -1,5 +1,4 @@
-import type { Events } from '../../../media/protocol.ts'
-import { isFailure } from '../../../media/protocol.ts'
+import { type Events, isFailure } from '../../../media/protocol.ts'
 import type { AccountDeps } from '../../calls/conductor/inbound/trunk-callers.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
@@ -82,7 +81,7 @@ export class PhoneAsks {
     if (lamp === 'forbidden' || (subscriptionId !== null && known === null)) return refuse(media, askId, 403)
     if (lamp === null) return refuse(media, askId, 404)
     if (subscriptionId === null && !what.isEnd && subscriptions.isFull(account.id)) return refuse(media, askId, 403)
-    const { about, state } = await subscriptions.first(tenantOf(account), account.id, lamp)
+    const { about, state } = await subscriptions.first(account, lamp)
     const reply = await media.request('sip.ask_reply', { askId, sipCode: 200, about, state })
     if (isFailure(reply)) return
     if (reply.subscriptionId !== null) subscriptions.begin(reply.subscriptionId, about, state)

@@ -1,5 +1,4 @@
-import type { Events } from '../../../media/protocol.ts'
-import { isFailure, MAX_KEPT_PHONES } from '../../../media/protocol.ts'
+import { type Events, isFailure, MAX_KEPT_PHONES } from '../../../media/protocol.ts'
 import type { AccountDeps } from '../../calls/conductor/inbound/trunk-callers.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
@@ -11,7 +10,6 @@ import type { CallCentre } from '../call-centre.ts'
 import { noteLost } from '../lost-devices.ts'
 import { joinRing } from '../ringing/late-devices.ts'
 import { isReachedFrom, phoneOf } from './devices.ts'
-import { noteLogin } from './logins.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
 /** The shortest registration that is accepted, and the longest that is granted [s]. */
@@ -76,14 +74,19 @@ export class Registrations {
   async recover(media: MediaPort): Promise<void> {
     const { store, now } = this.#deps
     const at = now()
-    const here = { node: nodeOf(store.db), transport: 'udp' as const, path: '[]' }
+    const transport = 'udp' as const
+    const here = { node: nodeOf(store.db), transport, path: '[]' }
     const rows = await store.db
       .selectFrom('sip_registrations')
       .select(['contact as uri', 'host', 'port', 'expires_at'])
       .where(({ eb, and }) => and([and(here), eb('expires_at', '>', at.toISOString())]))
       .limit(MAX_KEPT_PHONES)
       .execute()
-    const phones = rows.map(({ expires_at, ...phone }) => ({ ...phone, expiresS: secondsUntil({ expires_at }, at) }))
+    const phones = rows.map(({ expires_at, ...phone }) => ({
+      ...phone,
+      transport,
+      expiresS: secondsUntil({ expires_at }, at),
+    }))
     await media.request('sip.keep_open', { phones })
   }
 }
@@ -115,9 +118,9 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   if (rest.length + fresh.length > MAX_CONTACTS) return refuse(403)
   await forget(trx, tenant, account.id, touched, at)
   for (const row of fresh) await forTenant(trx, tenant).insert('sip_registrations', row)
-  // A refresh of a registration is no login.
   const added = fresh.filter(row => !known.some(one => one.contact === row.contact))
-  if (added.length > 0) await noteLogin(trx, tenant, account.id, at.toISOString())
+  // A refresh of a registration is no login.
+  if (added.length > 0) await forTenant(trx, tenant).change('users', account.id, { last_login: at.toISOString() })
   for (const row of added) {
     // Over UDP there is no connection to go on: the earlier INVITE went to a port that the phone no longer uses.
     const former = touched.filter(

@@ -1,14 +1,16 @@
-import { isFailure } from '../../../media/protocol.ts'
+import { isFailure, MAX_KEPT_PHONES } from '../../../media/protocol.ts'
 import type { FollowUp } from '../../kernel/follow-ups.ts'
 import { rowsOf } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { MediaPort } from '../../media-link/events.ts'
+import { GRACE_MS } from '../presence.ts'
 import type { RingRow } from '../tables.ts'
 import type { BrowserSessionRow } from './tables.ts'
 
 /**
- * Deactivating a member. The same transaction deletes the member's registrations and unused softphone tokens. The next run of the call
+ * Deactivating a member. The same transaction ends the member's registrations and unused softphone tokens. The next run of the call
  * centre ends rings and supervision, and closes softphones, on every node. A conversation with a caller goes on, for the caller's sake; its
  * softphone is closed afterwards.
  */
@@ -21,8 +23,26 @@ const ADMISSION_MS = 10_000
 /** In the transaction that deactivates the member. After reactivation, its devices register again. */
 export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): Promise<void> {
   const own = forTenant(trx, tenant)
-  await own.delete('sip_registrations').where('user_id', '=', userId).execute()
+  await endRegistrations(trx, tenant, userId)
   await own.delete('client_tokens').where('agent_user_id', '=', userId).where('used_at', 'is', null).execute()
+}
+
+/** Of a registration that ended before its time: nobody waits for its phone, as for one that is only late (`mayComeBack`). */
+const LONG_AGO = new Date(0).toISOString()
+
+/** In the transaction that ends a member's account. The rows remain for the nodes that keep the ways to the phones open (`forgetPhones`). */
+export async function endRegistrations(db: Db, tenant: Tenant, userId: string): Promise<void> {
+  const own = forTenant(db, tenant).update('sip_registrations').where('user_id', '=', userId)
+  await own.set({ expires_at: LONG_AGO }).execute()
+}
+
+/** Tells media which phones of this node are registered no more. Called periodically. */
+export async function forgetPhones({ db }: Pick<Store, 'db'>, media: MediaPort, now: Date): Promise<void> {
+  const over = new Date(now.getTime() - GRACE_MS).toISOString()
+  const gone = db.deleteFrom('sip_registrations').where('node', '=', nodeOf(db)).where('expires_at', '<=', over)
+  const rows = await gone.returning(['contact as uri', 'transport', 'host', 'port']).execute()
+  const phones = rows.slice(0, MAX_KEPT_PHONES).map(phone => ({ ...phone, expiresS: 0 }))
+  if (phones.length > 0) await media.request('sip.keep_open', { phones })
 }
 
 /** Rings of this node of deactivated members that are unanswered, or that supervise a call. */

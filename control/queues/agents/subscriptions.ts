@@ -12,6 +12,8 @@ interface Subscription extends Lamp {
   tenant: Tenant
   /** The member whose phone it is. */
   memberId: string
+  /** The account by which it has subscribed: a new one has new phones. */
+  username: string
   /** The state last sent, as JSON; null: unknown. */
   told: string | null
 }
@@ -40,9 +42,9 @@ export class PhoneSubscriptions {
   }
 
   /** The first state of a subscription; `about` is stored by media for us. */
-  async first(tenant: Tenant, memberId: string, lamp: Lamp): Promise<{ about: string; state: PackageState }> {
-    const [state] = await lampStates(this.#store.db, tenant, [lamp])
-    return { about: aboutOf(tenant, memberId, lamp), state: state! }
+  async first(account: SipCredentialRow, lamp: Lamp): Promise<{ about: string; state: PackageState }> {
+    const [state] = await lampStates(this.#store.db, tenantOf(account), [lamp])
+    return { about: aboutOf(account, lamp), state: state! }
   }
 
   /** Adds a subscription that media has accepted. */
@@ -72,7 +74,7 @@ export class PhoneSubscriptions {
     }
   }
 
-  /** Sends changes to each subscription; called periodically. Subscriptions of members without an account, or who are inactive, end. */
+  /** Sends changes to each subscription; called periodically. Subscriptions by former accounts, or of members who are inactive, end. */
   async look(media: MediaPort): Promise<void> {
     if (this.#byId.size === 0 || this.#looking) return
     this.#looking = true
@@ -96,11 +98,10 @@ export class PhoneSubscriptions {
     const scoped = forTenant(db, tenant)
     const users = await scoped.select('users').select(['id', 'status']).where('id', 'in', ids).execute()
     const active = new Set(users.filter(({ status }) => status === 'active').map(({ id }) => id))
-    const accounts = new Set(
-      (await scoped.select('sip_credentials').select('id').where('id', 'in', ids).execute()).map(({ id }) => id),
-    )
-    const may = ({ memberId, userId }: Subscription) =>
-      active.has(memberId) && active.has(userId) && accounts.has(memberId)
+    const accounts = await scoped.select('sip_credentials').select('username').where('id', 'in', ids).execute()
+    const usernames = new Set(accounts.map(({ username }) => username))
+    const may = ({ memberId, userId, username }: Subscription) =>
+      active.has(memberId) && active.has(userId) && usernames.has(username)
     const states = await lampStates(
       db,
       tenant,
@@ -121,17 +122,19 @@ export class PhoneSubscriptions {
   }
 }
 
-const aboutOf = ({ organisationId, livemode }: Tenant, memberId: string, lamp: Lamp): string =>
-  [organisationId, livemode ? 'live' : 'test', memberId, lamp.package, lamp.userId].join(' ')
+const aboutOf = ({ organisation_id, livemode, id, username }: SipCredentialRow, lamp: Lamp): string =>
+  [organisation_id, livemode === 1 ? 'live' : 'test', id, lamp.package, lamp.userId, username].join(' ')
 
 function readAbout(about: string): Omit<Subscription, 'told'> | null {
-  const [organisationId, mode, memberId, wanted, userId] = about.split(' ')
-  if (userId === undefined || (wanted !== 'dialog' && wanted !== 'message-summary')) return null
+  const [organisationId, mode, memberId, wanted, userId, username] = about.split(' ')
+  if (userId === undefined || username === undefined || (wanted !== 'dialog' && wanted !== 'message-summary'))
+    return null
   return {
     tenant: { organisationId: organisationId!, livemode: mode === 'live' },
     memberId: memberId!,
     package: wanted,
     userId,
+    username,
   }
 }
 

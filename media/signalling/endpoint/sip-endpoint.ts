@@ -324,6 +324,12 @@ export class SipEndpoint {
     this.#streams(peer)?.keepOpen(peer)
   }
 
+  /** This Contact is registered no more over the connection that leads there. */
+  unregistered(peer: Peer, contact: string): void {
+    const connectionId = this.#connectionTo(peer)
+    if (connectionId !== null) this.#flows.forget({ ...peer, connectionId }, contact)
+  }
+
   /** Whether control is to be asked about a call of this peer. */
   admitsCall(peer: Peer): boolean {
     return peer.isKnown === true || this.#gate.admitsCall(originOf(peer), performance.now())

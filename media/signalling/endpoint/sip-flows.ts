@@ -16,6 +16,8 @@ export class SipFlows {
   readonly #phones = new Newest()
   /** By flow of a phone (`reg-id`): what replaces an open connection. */
   readonly #ways = new Newest()
+  /** By connection and Contact: the names of the phone and its flow. */
+  readonly #contacts = new LRUCache<string, { phone: string; way: string }>(atMost(MAX_KEPT))
 
   /** Notes an accepted registration; `bindings`: those of its account. Returns where its phones came from before. */
   registered({ transport, host, port, connectionId, local, isTheirs }: Peer, bindings: readonly Binding[]): Peer[] {
@@ -28,10 +30,25 @@ export class SipFlows {
     if (connectionId === undefined || isTheirs !== true) return []
     const flow = { ...from, connectionId, isTheirs }
     // Without a `reg-id` it may be another phone, whose connection nothing replaces.
-    const ways = bindings.map(({ phone, regId = `over ${connectionId}` }) => `${phone} ${regId}`)
+    const named = bindings.map(({ phone, uri, regId = `over ${connectionId}` }) => ({
+      phone,
+      uri,
+      way: `${phone} ${regId}`,
+    }))
+    for (const { uri, ...names } of named) this.#contacts.set(`${flowKey(flow)} ${uri}`, names)
+    const ways = named.map(({ way }) => way)
     this.#ways.note(flow, ways)
     const phones = bindings.map(({ phone }) => phone)
     return this.#phones.note(flow, phones)
+  }
+
+  /** This Contact is registered no more: without others its connection is that of a stranger. */
+  forget(flow: Peer, uri: string): void {
+    const names = this.#contacts.get(`${flowKey(flow)} ${uri}`)
+    if (names === undefined) return
+    this.#contacts.delete(`${flowKey(flow)} ${uri}`)
+    this.#ways.forget(flow, names.way)
+    this.#phones.forget(flow, names.phone)
   }
 
   /** The successor of a closed connection, or of a former address of UDP. Null: none; or several, since several phones shared it; or one of another transport. */
@@ -63,6 +80,12 @@ class Newest {
     for (const name of names) this.#newest.set(name, flow)
     this.#names.set(flowKey(flow), own)
     return before.filter(one => flowKey(one) !== flowKey(flow))
+  }
+
+  forget(flow: Peer, name: string): void {
+    const newest = this.#newest.get(name)
+    if (newest !== undefined && flowKey(newest) === flowKey(flow)) this.#newest.delete(name)
+    this.#names.get(flowKey(flow))?.delete(name)
   }
 
   has(flow: Peer): boolean {

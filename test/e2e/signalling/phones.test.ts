@@ -114,6 +114,20 @@ test(
 )
 
 test(
+  'a phone whose account got a new password is told no more: its subscription ends (RFC 6665 §4.2.2)',
+  async () => {
+    const [ann, bob] = [await newMember(), await newMember()]
+    const peer = await newPeer()
+    await ask(peer, ann, 'SUBSCRIBE', bob.extension, ['Event: dialog', `Contact: ${contact(peer)}`, 'Expires: 600'])
+    await peer.takes('NOTIFY')
+    await product.ok('POST', `/users/${ann.userId}/sip_credential`)
+    const last = await peer.takes('NOTIFY')
+    assert.is(field(last.text, 'subscription-state'), 'terminated;reason=rejected')
+  },
+  LIMIT,
+)
+
+test(
   'a phone is told of a voicemail of its queue, and that it was deleted (RFC 3842)',
   async () => {
     const ann = await newMember()

@@ -1,5 +1,4 @@
-import type { Events } from '../../../../media/protocol.ts'
-import { isFailure } from '../../../../media/protocol.ts'
+import { type Events, isFailure } from '../../../../media/protocol.ts'
 import { noteUse } from '../../../kernel/nodes/digest-uses.ts'
 import type { Store, Trx } from '../../../kernel/store/store.ts'
 import type { Vault } from '../../../kernel/vault.ts'

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { MediaPort } from '../../../../control/media-link/events.ts'
 import { devicesOf } from '../../../../control/queues/agents/devices.ts'
 import { forgetPhonesOf, Registrations } from '../../../../control/queues/agents/registrations.ts'
+import { forgetPhones } from '../../../../control/queues/agents/shut-out.ts'
 import type { Events, Request } from '../../../../media/protocol.ts'
 import { ha1 } from '../../../../sip/auth/digest.ts'
 import { suite } from '../../../harness.ts'
@@ -89,6 +90,17 @@ class Desk {
     return told.flatMap(({ phones }) => phones)
   }
 
+  /** The phones that media is told to forget. */
+  async forgotten(): Promise<Request<'sip.keep_open'>['phones']> {
+    const told: Request<'sip.keep_open'>[] = []
+    const request = async (_name: string, body: Request<'sip.keep_open'>) => {
+      told.push(body)
+      return {}
+    }
+    await forgetPhones(this.#app.store, { request } as unknown as MediaPort, this.#app.clock.now())
+    return told.flatMap(({ phones }) => phones)
+  }
+
   devices() {
     const { store, ours, clock } = this.#app
     return devicesOf(store.db, { organisationId: ours.organisationId, livemode: true }, this.userId, clock.now())
@@ -153,9 +165,49 @@ test('after a restart media is told to which phones the way over UDP has to be k
   })
   await desk.register([{ uri: 'sip:d@10.0.0.8:5060', expiresS: 600 }], { path: ['<sip:10.0.0.9;lr>'] })
   app.clock.advance(150_000)
-  assert.equal(await desk.recovered(), [{ uri: A.uri, host: '198.51.100.7', port: 40_000, expiresS: 450 }])
+  const at = { transport: 'udp', host: '198.51.100.7', port: 40_000 }
+  assert.equal(await desk.recovered(), [{ uri: A.uri, ...at, expiresS: 450 }])
   await app.store.db.updateTable('sip_registrations').set({ node: 'another' }).execute()
   assert.equal(await desk.recovered(), [])
+  await app.close()
+})
+
+for (const [how, change, path] of [
+  ['is deleted', undefined, (id: string) => `DELETE /v1/users/${id}/sip_credential`],
+  ['gets a new password', undefined, (id: string) => `POST /v1/users/${id}/sip_credential`],
+  ['is that of a deactivated member', { status: 'deactivated' }, (id: string) => `PATCH /v1/users/${id}`],
+] as const) {
+  test(`media forgets the phones of an account that ${how} at once, and those that are not registered again`, async () => {
+    const app = await makeWholeApp()
+    const desk = await Desk.open(app)
+    const source = { transport: 'tcp', host: '198.51.100.7', port: 40_001 } as const
+    await desk.register([A])
+    await desk.register([B], { callId: 'call2', source })
+    assert.equal(await desk.forgotten(), [])
+    await app.live(path(desk.userId), change)
+    const gone = await desk.forgotten()
+    const udp = { transport: 'udp', host: '198.51.100.7', port: 40_000 }
+    assert.equal(
+      gone.sort((a, b) => (a.uri < b.uri ? -1 : 1)),
+      [
+        { uri: A.uri, ...udp, expiresS: 0 },
+        { uri: B.uri, ...source, expiresS: 0 },
+      ],
+    )
+    assert.equal(await desk.forgotten(), [])
+    assert.equal(await app.store.db.selectFrom('sip_registrations').selectAll().execute(), [])
+    await app.close()
+  })
+}
+
+test('a phone that is late is not forgotten before callers have waited for it', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  await desk.register([B])
+  app.clock.advance(139_000)
+  assert.equal(await desk.forgotten(), [])
+  app.clock.advance(1000)
+  assert.equal((await desk.forgotten()).length, 1)
   await app.close()
 })
 
@@ -331,7 +383,7 @@ test('a deactivated member is reached by nothing, and active again by nothing th
   const desk = await Desk.open(app)
   await desk.register([A])
   await app.live(`PATCH /v1/users/${desk.userId}`, { status: 'deactivated' })
-  assert.equal(await app.store.db.selectFrom('sip_registrations').selectAll().execute(), [])
+  assert.equal((await app.live(`GET /v1/users/${desk.userId}/sip_credential`)).body.registrations, [])
   await app.live(`PATCH /v1/users/${desk.userId}`, { status: 'active' })
   assert.equal(await desk.devices(), [])
   assert.is((await desk.register([A]))?.sipCode, 200)

@@ -214,7 +214,7 @@ test('a member has 200 subscriptions at most', async () => {
   const office = new Office(await makeWholeApp())
   const ann = await office.member('ann', '201')
   for (let n = 0; n < 200; n++)
-    office.subscriptions.begin(`s${n}`, `org live ${ann.userId} dialog ${ann.userId}`, lamp(null))
+    office.subscriptions.begin(`s${n}`, `org live ${ann.userId} dialog ${ann.userId} ${ann.username}`, lamp(null))
   assert.is((await office.ask(ann, '201'))?.sipCode, 403)
 })
 

@@ -256,6 +256,19 @@ test("no connection comes after another account's, another phone's, one of anoth
   }
 })
 
+test('a connection is that of a phone until all who have registered over it are forgotten', () => {
+  const flows = new SipFlows()
+  flows.registered(flow('c1'), [{ phone: 'ann a@b', uri: CONTACT }])
+  flows.registered(flow('c1'), [{ phone: 'bob a@b', uri: 'sip:bob@127.0.0.9' }])
+  flows.forget(flow('c2'), CONTACT)
+  flows.forget(flow('c1'), CONTACT)
+  assert.is(flows.has(flow('c1')), true, 'a second account of the same phone')
+  flows.forget(flow('c1'), 'sip:bob@127.0.0.9')
+  assert.is(flows.has(flow('c1')), false)
+  flows.registered(flow('c2'), [{ phone: 'ann a@b', uri: CONTACT }])
+  assert.is(flows.after(flow('c1')), null, 'nothing that was said to it is said to who comes later')
+})
+
 test('over UDP the same Contact from another address is the same phone, unless another one has that address too', () => {
   const at = (port: number): Peer => ({ transport: 'udp', host: '192.0.2.2', port })
   const ann = { phone: 'ann a@10.0.0.7', uri: 'sip:a@10.0.0.7:5060' }
