@@ -35,7 +35,7 @@ const summarySchema = input({
 export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandler<SummaryJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
-  run: async ({ tenant, call_id: callId }, { attempt, signal, finish }) => {
+  run: async ({ tenant, call_id: callId }, { signal, isLast, finish }) => {
     const { lines, language } = await saidIn(store.db, tenant, callId)
     const words = lines.flatMap(({ isCaller, text }) => (isCaller ? [text] : []))
     if (words.length === 0) return
@@ -44,7 +44,7 @@ export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandl
     const task = { name: 'callback_summary', schema: summarySchema, instructions: INSTRUCTIONS, language }
     const written = await writer?.write({ ...task, text: text.slice(-MAX_TEXT) })
     const isFailed = written !== undefined && isModelFailure(written)
-    if (isFailed && attempt < MAX_ATTEMPTS) throw new Error(`no summary: ${written.message}`)
+    if (isFailed && !isLast()) throw new Error(`no summary: ${written.message}`)
     const plain = words.join(' ')
     const summary = written === undefined || isFailed ? plain : (written.value?.summary ?? written.text)
     await store.transaction(async trx => {

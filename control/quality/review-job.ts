@@ -83,13 +83,13 @@ async function written(
   models: ReturnType<typeof modelsFor>,
   conversation: Conversation,
   { settings, extracted, paid }: { settings: QualitySettings; extracted: SummaryContent; paid: Paid },
-  { attempt, signal }: JobAttempt,
+  { signal, isLast }: JobAttempt,
 ): Promise<SummaryContent> {
   const summary = await writtenSummary(models, conversation, {
     dispositions: settings.dispositions,
     ...{ extracted, signal, paid },
   })
   if (!isModelFailure(summary)) return summary
-  if (attempt < MAX_ATTEMPTS) throw new Error(`no summary: ${summary.message}`)
+  if (!isLast()) throw new Error(`no summary: ${summary.message}`)
   return extracted
 }

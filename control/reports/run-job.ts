@@ -35,15 +35,14 @@ async function run(deps: ReportJobDeps, { tenant, run_id, request }: ReportRunJo
   const report = row && (await scoped.find('reports', row.report_id))
   // Deleted meanwhile, or finished by a process that died before it could end the job.
   if (row === undefined || report === undefined || row.finished_at !== null) return
-  const isLast = attempt.attempt >= MAX_ATTEMPTS
   let outcome: Pick<ReportRunRow, 'status' | 'error'>
   try {
     if (row.status === 'queued')
       await note(deps, tenant, row, { status: 'running', started_at: deps.now().toISOString() })
     await make(deps, tenant, report, row, attempt.signal).catch(asFailure)
-    outcome = verdict(await mail(deps, tenant, { report, row, isLast, signal: attempt.signal }))
+    outcome = verdict(await mail(deps, tenant, { report, row }, attempt))
   } catch (error) {
-    if (attempt.signal.aborted || !isLast) throw error
+    if (!attempt.isLast()) throw error
     outcome = { status: 'failed', error: error instanceof Error ? error.message : String(error) }
   }
   await deps.store.transaction(async trx => {
@@ -85,7 +84,8 @@ async function make(
 async function mail(
   deps: ReportJobDeps,
   tenant: Tenant,
-  { report, row, isLast, signal }: { report: ReportRow; row: ReportRunRow; isLast: boolean; signal: AbortSignal },
+  { report, row }: { report: ReportRow; row: ReportRunRow },
+  { isLast, signal }: JobAttempt,
 ): Promise<Delivery[]> {
   const recipients: string[] = JSON.parse(row.recipients)
   const deliveries: Delivery[] = JSON.parse(row.deliveries)
@@ -96,7 +96,7 @@ async function mail(
     const { temporary, ...delivery } = tenant.livemode
       ? await deliver(deps.sendMail, await reportMail(deps.store.db, tenant, { report, run: row, index: i }))
       : ({ email, status: 'suppressed', error: null, temporary: false } as const)
-    if (temporary && !isLast) {
+    if (temporary && !isLast()) {
       again = delivery.error
       continue
     }

@@ -23,6 +23,8 @@ export interface JobAttempt {
   attempt: number
   /** Aborted if the lease is lost, the job cancelled, or the process ends: then stop, and leave no effect. */
   signal: AbortSignal
+  /** No other attempt follows a failure of this one. False once it is aborted: what fails then was given up. */
+  isLast(): boolean
   /** Ends the job in the transaction of its effect, so that the effect happens once; throws if the lease is lost. */
   finish(trx: Trx): Promise<void>
 }
@@ -174,7 +176,8 @@ export class JobRunner {
       finished = true
     }
     try {
-      await handler.run(JSON.parse(job.payload), { id: job.id, attempt: job.attempts, signal, finish })
+      const isLast = (): boolean => job.attempts >= maxAttempts && !signal.aborted
+      await handler.run(JSON.parse(job.payload), { id: job.id, attempt: job.attempts, signal, isLast, finish })
     } catch (error) {
       if (signal.aborted) return this.#leave(job, { attempts: job.attempts - 1 })
       log.warn({ err: error, jobId: job.id, kind: job.kind, attempt: job.attempts }, 'job failed')

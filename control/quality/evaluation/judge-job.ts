@@ -46,7 +46,7 @@ const judgement = input({
 export const judgeHandler = ({ store, now, models, meter }: JudgeDeps): JobHandler<JudgeJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
-  run: async ({ tenant, evaluation_id: id }, { attempt, signal, finish }) => {
+  run: async ({ tenant, evaluation_id: id }, { signal, isLast, finish }) => {
     const row = await forTenant(store.db, tenant).find('qa_evaluations', id)
     const conversation = row === undefined ? null : await readConversation(store.db, tenant, row.call_id)
     if (row === undefined || conversation === null) return
@@ -54,7 +54,7 @@ export const judgeHandler = ({ store, now, models, meter }: JudgeDeps): JobHandl
     const asked = waiting(criteriaOf(row), rubricOf(conversation, settings).rubric)
     const paid = meter.of(tenant, 'qa_evaluation', conversation.profile?.settings.model)
     const judged = await judge(modelsFor(models, tenant, conversation), conversation, asked, { signal, paid })
-    if (isModelFailure(judged) && attempt < MAX_ATTEMPTS) throw new Error(`not judged: ${judged.message}`)
+    if (isModelFailure(judged) && !isLast()) throw new Error(`not judged: ${judged.message}`)
     await store.transaction(async trx => {
       await merge(trx, tenant, {
         id,

@@ -611,7 +611,13 @@ test('a run whose process ends in the middle goes on in the next one: nobody get
     if (one.to === 'bob@example.com') ended.abort()
   }
   const job = { tenant: { organisationId: ours.organisationId, livemode: true }, run_id, request: null }
-  const attempt = { id: '1', attempt: 1, signal: ended.signal, finish: async () => assert.unreachable() }
+  const attempt = {
+    id: '1',
+    attempt: 1,
+    signal: ended.signal,
+    isLast: () => false,
+    finish: async () => assert.unreachable(),
+  }
   const first = reportRunHandler({ store, now: clock.now, sendMail })
   const error = await first.run(job, attempt).catch((reason: Error) => reason.name)
   assert.is(error, 'AbortError')

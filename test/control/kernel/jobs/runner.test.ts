@@ -116,6 +116,34 @@ test('a job that is enqueued again while it runs runs again, after it', async ()
   await world.store.close()
 })
 
+test('a failure of the last attempt is told as the last, but not what was given up as the process stopped', async () => {
+  const world = await makeWorld()
+  const told: boolean[] = []
+  const running = gate()
+  const run: Run = async (_, { signal, isLast }) => {
+    told.push(isLast())
+    if (told.length < 3) throw new Error('not yet')
+    running.open()
+    await new Promise(resolve => signal.addEventListener('abort', resolve))
+    told.push(isLast())
+    if (!isLast()) throw new Error('given up')
+  }
+  const runner = runnerOf(world, run)
+  await note(world, 'n')
+  for (let n = 0; n < 2; n++) {
+    await runner.runDue()
+    world.clock.advance(MINUTE)
+  }
+  void runner.runDue()
+  await running.opened
+  await runner.close()
+  assert.equal(told, [false, false, true, false])
+  const { attempts, due_at } = (await rowsOf(world))[0]!
+  assert.is(attempts, 2)
+  assert.is.not(due_at, null, 'another process makes it')
+  await world.store.close()
+})
+
 test('a cancelled job does not run; one that is running is told', async () => {
   const world = await makeWorld()
   const { later, strike } = handClock()
