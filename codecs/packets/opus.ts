@@ -42,10 +42,10 @@ export function opusSamples(bytes: Uint8Array, offset: number, length: number): 
 }
 
 /**
- * Whether a packet of one or two equal frames repeats the frame before it (LBRR): flagged after the VAD flags of each 20 ms of the
+ * Whether a packet of one or two equal frames repeats the frame before it (LBRR), of 10 to 60 ms: flagged after the VAD flags of each 20 ms of the
  * first channel (RFC 6716 §4.2.3, §4.2.4). CELT has no LBRR.
  */
-function repeats(packet: Uint8Array): boolean {
+function hasRepeat(packet: Uint8Array): boolean {
   const toc = packet[0] ?? 0
   const [config, code] = [toc >> 3, toc & 3]
   if (config >= 16 || code > 1 || packet.length < 2) return false
@@ -140,13 +140,13 @@ export class OpusCodec implements PacketCodec {
     return length
   }
 
-  repeats(next: Uint8Array, samples: number): boolean {
-    // For frames of another length libopus makes something up instead.
-    return repeats(next) && 2 * frameSamples(next[0]!) === samples
+  repeats(next: Uint8Array): number {
+    return hasRepeat(next) ? 2 * frameSamples(next[0]!) : 0
   }
 
   recover(next: Uint8Array, into: Int16Array): number {
-    if (!this.repeats(next, into.length)) return 0
+    // For another length libopus makes something up instead.
+    if (this.repeats(next) !== into.length) return 0
     return this.#into(into, () => this.#decoder.decode(next, { decodeFec: true, frameSize: into.length }))
   }
 

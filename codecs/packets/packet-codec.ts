@@ -17,10 +17,10 @@ export interface PacketCodec {
   lengthOf(bytes: Uint8Array, offset: number, length: number): number
   /** @returns how many samples were written; 0: the packet is broken */
   decode(packet: Uint8Array, into: Int16Array): number
-  /** The frame before a packet, from what that says of it once more. @returns how many samples were written; 0: it says nothing */
+  /** How much of what was before it a packet says once more [samples]; 0: nothing. Absent: it never does. */
+  repeats?(next: Uint8Array): number
+  /** What a packet says once more; `into` is as long as `repeats` tells. @returns how many samples were written; 0: it says nothing */
   recover(next: Uint8Array, into: Int16Array): number
-  /** Whether `recover` would give so many samples. Absent: never. */
-  repeats?(next: Uint8Array, samples: number): boolean
   /** Conceals a lost frame. @returns how many samples were written; 0: the caller must conceal it */
   conceal(into: Int16Array): number
   /**

@@ -139,7 +139,7 @@ export class LegQuality {
   }
 }
 
-/** Packets that arrived and were not played, frames that came in a later packet, and ticks in which packets were still on their way. */
+/** Packets that arrived and were not played, packets that came in a later one once more, and ticks in which packets were still on their way. */
 interface Drops {
   late: number
   duplicate: number

@@ -203,7 +203,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
     const isLost = kind === 'lost'
     // A codec that conceals by itself may fall silent or make noise, and nothing could be joined to that.
     const how = isLost && this.#isEnding ? 'lost' : this.#packets.play(isLost ? 'lost' : 'audio', tickets, frame)
-    if (how === 'recovered') this.jitter.recover()
+    if (how === 'recovered' || how === 'rest') this.jitter.recover(how === 'recovered' ? 1 : 0)
     if (how === 'lost') {
       if (isLost) plc.conceal(played)
       else plc.mend(played, this.jitter.holes, frame.length / LEG_SAMPLES)

@@ -1,6 +1,7 @@
 import { int16Array, int32Array, uint8Array, uint16Array } from '../../codecs/arrays.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { MAX_PACKET_SAMPLES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
 import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 import { Unwrapper } from '../rtp/rtp.ts'
 
@@ -9,18 +10,23 @@ const SLOTS = 64
 /** How many steps from packet to packet in a row must show another clock rate than expected: a single one may be a pause. */
 const TELLING_STEPS = 2
 /**
- * A lost frame is in the next packet once more, which on a calm network comes when its turn is over. Where that happens twice within ten seconds, and is
- * not outweighed by repeats that came in time, a frame more is kept waiting for a minute [packets of 20 ms].
+ * A lost packet is in the next one once more, which on a calm network comes when its turn is over. Where that happens twice within ten seconds, and is
+ * not outweighed by repeats that came in time, as much more as is repeated is kept waiting for a minute [frames].
  */
 const SOON_AGAIN = 500
 const KEPT_FOR = 3000
 const TOO_LATE = 2
-/** `recovered`: what was lost is in the next packet once more. `lost`: a part of it is, and the codec cannot conceal it. */
-type Played = 'played' | 'recovered' | 'lost'
+/**
+ * `recovered`: a packet was lost, and is in the next one once more. `rest`: so was its beginning, which was played before. `lost`: a part is lost, and the
+ * codec cannot conceal it.
+ */
+type Played = 'played' | 'recovered' | 'rest' | 'lost'
 /** A ticket without audio: larger than every slot number. */
 export const NO_TICKET = 0xc0
 /** The ticket of a lost packet. */
 export const LOST_TICKET = 0xc1
+/** Instead of a slot: what is being played is lost, and comes from the next packet. */
+const REPEATED = -2
 
 /**
  * Puts packets of any codec behind the jitter buffer of G.711, which plays one byte per unit of 8 kHz. The buffer gets tickets: as many
@@ -54,16 +60,18 @@ export class TicketedPackets {
   readonly #tickets = uint8Array(MAX_PACKET_SAMPLES)
   readonly #pcm: Int16Array
   #nextSlot = 0
-  /** The packet being played, and how much of it was. */
+  /** The packet being played (-1: none), and how much of it was [samples]. */
   #slot = -1
   #played = 0
   #decoded = 0
-  /** Of the last frame that was played, or was due. */
+  /** Of the last packet that was played; how long it was, and how much was missing after it until now [samples]. */
   #sequence = -1
-  /** The packet after a frame that was made up, and how long that was [samples]; -1: it has been seen. */
+  #length = 0
+  #missing = 0
+  /** The packet after one that was made up, and how much of that there was to make up; -1: it has been seen. */
   #awaited = -1
   #madeUp = 0
-  /** Repeats that came too late, less those in time; and the packet of the last one, counted from the first. */
+  /** Repeats that came too late, less those in time; and when the last one came, counted in frames from the first packet. */
   #tooLate = 0
   #tooLateAt = 0
   #count = 0
@@ -114,7 +122,7 @@ export class TicketedPackets {
     this.#lengths[slot] = length
     this.#sequences[slot] = sequence
     this.#nextSlot = (slot + 1) % SLOTS
-    this.#count++
+    this.#count += units / LEG_SAMPLES
     if (sequence === this.#awaited) this.#cameLate(jitter, slot)
     if (this.#keptAt >= 0 && this.#count - this.#keptAt > KEPT_FOR) {
       this.#keptAt = -1
@@ -122,15 +130,16 @@ export class TicketedPackets {
     }
   }
 
-  /** The packet after a frame that has been made up. */
+  /** The packet after one that has been made up. */
   #cameLate(jitter: JitterBuffer, slot: number): void {
     this.#awaited = -1
-    if (this.#codec.repeats?.(this.packet(slot), this.#madeUp) !== true) return
+    const repeated = this.#codec.repeats?.(this.packet(slot)) ?? 0
+    if (repeated < this.#madeUp) return
     if (this.#count - this.#tooLateAt > SOON_AGAIN) this.#tooLate = 0
     this.#tooLateAt = this.#count
     if (++this.#tooLate < TOO_LATE) return
     this.#keptAt = this.#count
-    jitter.reserve(1)
+    jitter.reserve(Math.ceil(repeated / (LEG_SAMPLES * this.#samples)))
   }
 
   /**
@@ -195,6 +204,8 @@ export class TicketedPackets {
     // Each is played once.
     this.#sequences[slot] = -1
     this.#decoded = this.#codec.decode(this.packet(slot), this.#pcm)
+    if (this.#decoded > 0) this.#length = this.#decoded
+    this.#missing = 0
   }
 
   /** The packet of this ticket, borrowed until others come. */
@@ -204,18 +215,39 @@ export class TicketedPackets {
   }
 
   #lost(frame: Int16Array): Played {
-    this.#slot = -1
-    this.#sequence = (this.#sequence + 1) & 0xffff
-    const next = this.#sequences.indexOf((this.#sequence + 1) & 0xffff)
-    if (next >= 0 && this.#codec.recover(this.packet(next), frame) > 0) {
-      this.#tooLate = Math.max(0, this.#tooLate - 1)
-      return 'recovered'
+    const isBegin = this.#missing % this.#length === 0
+    const isRest = this.#slot === REPEATED && this.#played + frame.length <= this.#decoded
+    const isRepeated = isRest || this.#takeRepeat(frame.length)
+    this.#missing += frame.length
+    if (isRepeated) {
+      frame.set(this.#pcm.subarray(this.#played, this.#played + frame.length))
+      this.#played += frame.length
+      return isBegin ? 'recovered' : 'rest'
     }
-    this.#awaited = next >= 0 ? -1 : (this.#sequence + 1) & 0xffff
-    this.#madeUp = frame.length
     if (this.#codec.conceal(frame) > 0) return 'played'
     frame.fill(0)
     return 'lost'
+  }
+
+  /** Takes what is missing now from the packet after it, which has the end of the one that is missing, or all of it. */
+  #takeRepeat(samples: number): boolean {
+    const length = Math.max(this.#length, samples)
+    const packets = Math.floor(this.#missing / length)
+    const left = length - (this.#missing % length)
+    const next = (this.#sequence + packets + 2) & 0xffff
+    const slot = this.#sequences.indexOf(next)
+    this.#slot = -1
+    this.#awaited = slot < 0 ? next : -1
+    this.#madeUp = left
+    const packet = slot < 0 ? null : this.packet(slot)
+    const repeated = packet === null ? 0 : (this.#codec.repeats?.(packet) ?? 0)
+    if (packet === null || repeated < left || left < samples) return false
+    if (this.#codec.recover(packet, this.#pcm.subarray(0, repeated)) === 0) return false
+    this.#tooLate = Math.max(0, this.#tooLate - 1)
+    this.#slot = REPEATED
+    this.#decoded = repeated
+    this.#played = repeated - left
+    return true
   }
 
   /** Another source: nothing continues. */
@@ -230,6 +262,7 @@ export class TicketedPackets {
     this.#sequences.fill(-1)
     this.#awaited = -1
     this.#slot = -1
+    this.#missing = 0
     this.#codec.reset()
   }
 }

@@ -59,7 +59,7 @@ export class JitterCounters {
   lost = 0
   /** frames answered 'lost', and frames with `holes` */
   concealed = 0
-  /** frames answered 'lost' that a later packet brought once more; none of `concealed` */
+  /** packets missing at their turn that a later one brought once more; their frames are none of `concealed` */
   recovered = 0
   /** frames by which the delay grew */
   inserted = 0
@@ -290,10 +290,10 @@ export class JitterBuffer extends JitterCounters {
     return this.#newestEnd >>> 0
   }
 
-  /** The frame that was just answered 'lost' came from elsewhere: nobody had to guess. */
-  recover(): void {
+  /** The frame that was just answered 'lost' came from elsewhere: nobody had to guess. `packets`: so many begin with it. */
+  recover(packets: 0 | 1): void {
     this.concealed--
-    this.recovered++
+    this.recovered += packets
   }
 
   /** Takes the next complete frame, outside of any tick; false: there is none. */

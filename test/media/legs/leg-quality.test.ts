@@ -136,7 +136,7 @@ test('a packet that the next one brings once more (FEC) was not lost to the ear'
   const mos = () => quality.figures('opus', 0, null).mos!
   const lossy = mos()
   jitter.counters.concealed = 50
-  for (let n = 0; n < 40; n++) jitter.recover()
+  for (let n = 0; n < 40; n++) jitter.recover(1)
   assert.equal([jitter.counters.concealed, jitter.counters.recovered], [10, 40])
   assert.is(quality.figures('opus', 0, null).packetsLost, 50, 'the network has lost it all the same')
   assert.ok(mos() > lossy + 0.2, `${mos()} after ${lossy}`)

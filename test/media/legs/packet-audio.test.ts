@@ -1,3 +1,4 @@
+import { Application, createEncoder } from 'libopus-wasm'
 import * as assert from 'uvu/assert'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { PCMU } from '../../../codecs/g711.ts'
@@ -191,32 +192,38 @@ test('a sender of G.722 that changes its clock is followed, and a pause of a pac
   assert.ok(leg.quality.jitterMs < 1, `${leg.quality.jitterMs} ms`)
 })
 
-/** Plays Opus with FEC over a calm network that loses some packets. @returns the quality every ten seconds */
-async function playOpus(packets: number, isLost: (packet: number) => boolean): Promise<Quality[]> {
+/** Plays Opus with FEC in packets of `ms` over a calm network that loses some of them. @returns the quality every ten seconds */
+async function playOpus(packets: number, isLost: (packet: number) => boolean, ms = 20): Promise<Quality[]> {
   const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, NO_HOOKS, seeded(3), () => {})
   leg.useOpus(await OpusCodec.open())
   const types = { payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }
   leg.connect({ ...mediaOf('10.0.0.1'), codec: 'opus', ...types }, 0)
-  const far = await OpusCodec.open()
-  const sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 1, maxPayload: 200 })
+  const samples = ms * 16
+  const far = await createEncoder({
+    ...{ sampleRate: 16_000, channels: 1, application: Application.Voip, frameSize: samples },
+    ...{ bitrate: 24_000, fec: true, packetLossPercent: 10 },
+  })
+  const sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 1, maxPayload: 300 })
   const figures: Quality[] = []
   for (let packet = 0; packet < packets; packet++) {
-    const now = packet * 20
     // A voice: harmonics that rise and fall.
-    const frame = Int16Array.from({ length: 320 }, (_, i) => {
-      const t = (packet * 320 + i) / 16_000
+    const said = Int16Array.from({ length: samples }, (_, i) => {
+      const t = (packet * samples + i) / 16_000
       const voice = [1, 2, 3, 5, 8].reduce((sum, h) => sum + Math.sin(2 * Math.PI * 130 * h * t) / h, 0)
       return 4000 * voice * (0.6 + 0.4 * Math.sin(2 * Math.PI * 4 * t))
     })
-    const length = far.encode(frame, sender.packet.subarray(12))
-    const sent = sender.write(PAYLOAD_TYPE, length).slice(0, 12 + length)
-    sender.advance(960)
-    if (!isLost(packet)) leg.rtp(sent, '10.0.0.1', 4000, now + 3)
-    leg.pull(now + 20, false, false)
-    if (packet % 500 === 499) figures.push(leg.quality)
+    const payload = far.encode(said)
+    sender.packet.set(payload, 12)
+    const sent = sender.write(PAYLOAD_TYPE, payload.length).slice(0, 12 + payload.length)
+    sender.advance(ms * 48)
+    if (!isLost(packet)) leg.rtp(sent, '10.0.0.1', 4000, packet * ms + 3)
+    for (let now = packet * ms; now < (packet + 1) * ms; now += 20) {
+      leg.pull(now + 20, false, false)
+      if (now % 10_000 === 9980) figures.push(leg.quality)
+    }
   }
   leg.close()
-  far.close()
+  far.free()
   return figures
 }
 
@@ -230,6 +237,18 @@ test('on a calm network, too, a lost packet of Opus is repaired by the next, for
   const last = figures.at(-1)!
   assert.ok(delayMs - last.delayMs > 15 && delayMs - last.delayMs < 25, `${delayMs} ms, then ${last.delayMs} ms`)
   assert.is(last.packetsLost, 75)
+})
+
+test('so is one of 40 or 60 ms, with as much delay as that takes, and counts once as not lost to the ear', async () => {
+  for (const ms of [40, 60]) {
+    const figures = await playOpus(100_000 / ms, packet => packet * ms < 30_000 && packet % 20 === 19, ms)
+    const { lossPct, concealedPct, delayMs, mos } = figures[2]!
+    assert.ok(lossPct > 4.5, `${ms} ms: ${lossPct} % lost`)
+    assert.ok(concealedPct < 2.5, `${ms} ms: ${concealedPct} % made up`)
+    assert.ok(mos! > 3.9 && mos! < 4.35, `${ms} ms: MOS ${mos}`)
+    const more = delayMs - figures.at(-1)!.delayMs
+    assert.ok(more > ms - 10 && more < ms + 10, `${ms} ms: ${more} ms more`)
+  }
 })
 
 test('without losses, and where those are few, nothing more waits', async () => {

@@ -14,7 +14,7 @@ const TICKETS = 160
 const HZ = 440
 
 /** What a browser sends: a tone at 48 kHz in packets of `ms`. */
-async function packets(count: number, ms: 10 | 20 | 40 | 60): Promise<Uint8Array[]> {
+async function packets(count: number, ms: 10 | 20 | 40 | 60, toneOf = (i: number) => HZ * i): Promise<Uint8Array[]> {
   const samples = 48 * ms
   const encoder = await createEncoder({
     sampleRate: 48_000,
@@ -22,13 +22,14 @@ async function packets(count: number, ms: 10 | 20 | 40 | 60): Promise<Uint8Array
     application: Application.Voip,
     fec: true,
     packetLossPercent: 20,
-    bitrate: 32_000,
+    // Above that libopus puts 60 ms into frames of 20 ms, of which the first is repeated alone.
+    bitrate: ms > 20 ? 20_000 : 32_000,
     frameSize: samples,
   })
   const pcm = new Int16Array(samples)
   const all = Array.from({ length: count }, (_, packet) => {
     for (let i = 0; i < samples; i++) {
-      pcm[i] = 8000 * Math.sin((2 * Math.PI * HZ * (packet * samples + i)) / 48_000)
+      pcm[i] = 8000 * Math.sin((2 * Math.PI * toneOf(packet * samples + i)) / 48_000)
     }
     return encoder.encode(pcm)
   })
@@ -121,9 +122,49 @@ test('a lost packet that the next one repeats is recovered, else it is made up (
   codec.close()
 })
 
+/** Rises so fast that no concealment can guess how it goes on. */
+const rising = (i: number): number => 300 * i + (i * i) / 240
+
+/** By how much these samples are louder than their difference from what was meant [dB]. */
+function likeness(samples: Int16Array, meant: Int16Array): number {
+  return loudness(meant) - loudness(samples.map((sample, i) => sample - meant[i]!))
+}
+
+test('so is one of 40 or 60 ms, of which each frame comes from the next: that one repeats all of it', async () => {
+  for (const ms of [40, 60] as const) {
+    const frames = ms / 20
+    const sent = await packets(20, ms, rising)
+    const heard = async (lost: readonly number[]) => {
+      const codec = await OpusCodec.open()
+      const audio = new TicketedPackets(codec)
+      const waiting = { push: () => 'ok' } as unknown as JitterBuffer
+      const here = [...sent.keys()].filter(n => !lost.includes(n))
+      for (const n of here) audio.push(waiting, n, n * frames * TICKETS, sent[n]!, 0, sent[n]!.length, 0)
+      const [tickets, frame] = [new Uint8Array(TICKETS), new Int16Array(FRAME)]
+      const all: number[] = []
+      const how: string[] = []
+      for (let at = 0; at < sent.length * frames; at++) {
+        const slot = here.indexOf(Math.floor(at / frames))
+        const played = slot < 0 ? audio.play('lost', tickets, frame) : audio.play('audio', tickets.fill(slot), frame)
+        if (slot < 0) how.push(played)
+        all.push(...frame)
+      }
+      codec.close()
+      return { samples: Int16Array.from(all), how }
+    }
+    const meant = await heard([])
+    const { samples, how } = await heard([6, 12, 13])
+    const rest = Array(frames - 1).fill('rest')
+    assert.equal(how, ['recovered', ...rest, ...Array(frames).fill('played'), 'recovered', ...rest], `${ms} ms`)
+    const packet = (all: Int16Array, n: number) => all.subarray(n * frames * FRAME, (n + 1) * frames * FRAME)
+    const like = likeness(packet(samples, 6), packet(meant.samples, 6))
+    assert.ok(like > 4, `${ms} ms: ${like} dB`)
+  }
+})
+
 test('a sender that leaves out pauses has lost nothing: no frame more is kept waiting for what its packets repeat', async () => {
   const sent = await packets(100, 20)
-  const codec = Object.assign(await OpusCodec.open(), { repeats: () => true })
+  const codec = Object.assign(await OpusCodec.open(), { repeats: () => FRAME })
   const audio = new TicketedPackets(codec)
   const jitter = new JitterBuffer({ silenceByte: NO_TICKET })
   const reserved: number[] = []
