@@ -51,6 +51,12 @@ const NETWORK_TONE_HZ = [
 ] as const
 const NETWORK_TONE_MS = { least: 200, most: 450 }
 
+/**
+ * A pause in a greeting is no longer than this in its length [ms]: a person who says hello, waits and asks who is there says no more than one who
+ * does not wait, and a machine goes on anyway.
+ */
+const LONGEST_PAUSE_MS = 160
+
 const ms = (frames: number): number => frames * FRAME_MS
 
 /**
@@ -66,8 +72,9 @@ export class AnswerDetector {
   #frames = 0
   /** Left out [frames]. */
   #missing = 0
-  /** The greeting: its beginning, voice in it, its words [frames]. */
+  /** The greeting: its beginning, what of its pauses does not count, voice in it [frames], its words. */
   #began = -1
+  #waitedIn = 0
   #voiced = 0
   #words = 0
   /** The current word, and the silence since the last voice [frames]. */
@@ -105,6 +112,7 @@ export class AnswerDetector {
   /** The sound so far came from somebody else. */
   #restart(): void {
     this.#began = -1
+    this.#waitedIn = 0
     this.#voiced = 0
     this.#words = 0
     this.#word = 0
@@ -113,6 +121,7 @@ export class AnswerDetector {
   #follow(isVoice: boolean): void {
     const { minWordMs, betweenWordsMs } = this.#timings
     if (isVoice) {
+      if (this.#began >= 0) this.#waitedIn += Math.max(0, this.#silent - LONGEST_PAUSE_MS / FRAME_MS)
       this.#word++
       this.#silent = 0
       if (ms(this.#word) < minWordMs) return
@@ -133,7 +142,7 @@ export class AnswerDetector {
     const { initialSilenceMs, greetingMs, afterGreetingSilenceMs, maxWords } = this.#timings
     if (this.#began >= 0) {
       const words = this.#words + (ms(this.#word) >= this.#timings.minWordMs ? 1 : 0)
-      const length = this.#frames - this.#began - this.#silent
+      const length = this.#frames - this.#began - this.#waitedIn - this.#silent
       if (ms(length) >= greetingMs) return this.#is('machine', 'long_greeting')
       if (words > maxWords) return this.#is('machine', 'many_words')
       const isOver = ms(this.#silent) >= afterGreetingSilenceMs && !(this.#hasSpoken && this.#beeps.isExpected)

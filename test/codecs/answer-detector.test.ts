@@ -67,6 +67,17 @@ test('who goes on is a machine: by the length of the greeting, or by its words',
   assert.is(who(long, { greetingMs: 10_000, maxWords: 2 }), 'machine many_words')
 })
 
+test('a person who says hello, waits and asks who is there is a person; a machine that waits after its first word is none', () => {
+  for (const ms of [300, 400, 500, 600, 700]) {
+    assert.is(
+      who(line(silence(500), speech(900), silence(ms), speech(1000), silence(3000))),
+      'human short_greeting',
+      `${ms} ms`,
+    )
+  }
+  assert.is(who(line(silence(500), speech(900), silence(500), speech(3000), silence(3000))), 'machine long_greeting')
+})
+
 test('a beep behind a voice is a machine; ringing before it is neither voice nor beep', () => {
   assert.is(who(line(speech(900), silence(300), tone(1400, 300), silence(2000))), 'machine beep')
   const rung = line(tone([440, 480], 1000), silence(500), tone(425, 1000), silence(800), speech(700), silence(2000))
