@@ -45,6 +45,9 @@ test('a leg with `answering` is listened to from its answer on, wherever it goes
     engine.of('leg.message_ended').map(({ legId, ended }) => [legId, ended]),
     [['part_1', 'beep']],
   )
+  // 3.9 s of greeting and silence, the beep, and what is quiet behind it.
+  const { ms } = engine.of('leg.message_ended')[0]!
+  assert.ok(ms >= 4200 && ms <= 4500, `${ms} ms since the answer`)
   await engine.close()
   rmSync(dataDir, { recursive: true })
 })
