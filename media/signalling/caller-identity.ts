@@ -1,5 +1,6 @@
 import type { HeaderFields, InviteRequest, Party, UaEvent } from '../../sip/agent-types.ts'
 import { ANONYMOUS, identityFields } from '../../sip/identity/sent.ts'
+import { cutTo } from '../../sip/message/cut.ts'
 import type { ClaimedIdentity, DialTarget } from '../protocol.ts'
 import { partyOf } from './line.ts'
 
@@ -24,7 +25,7 @@ export function claimedIdentity({
 }
 
 function nameOf({ displayName }: Party): string | null {
-  const name = (displayName ?? '').replace(CONTROLS, ' ').trim().slice(0, MAX_NAME)
+  const name = cutTo((displayName ?? '').replace(CONTROLS, ' ').trim(), MAX_NAME)
   return name === '' ? null : name
 }
 

@@ -8,6 +8,8 @@ import { splitList } from './params.ts'
 export type ByteString = string
 
 const NON_ASCII = /[\x80-\xff]/
+/** A character beyond ASCII that decoding has found. */
+const IN_UTF8 = /[\x80-\ufffc\ufffe\uffff]/
 const NON_BYTE = /[\u0080-\uffff]/
 const COMPACT: Record<string, string> = {
   a: 'accept-contact',
@@ -113,9 +115,15 @@ export interface SipResponse extends Common {
 
 export type SipMessage = SipRequest | SipResponse
 
-/** Decodes a byte string: as UTF-8 if valid. */
-export const toText = (bytes: ByteString): string =>
-  NON_ASCII.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
+/**
+ * Decodes a byte string: as UTF-8 (RFC 3261 §7.3.1), also one with invalid parts, such as a name that was cut within a character. One
+ * in which nothing is UTF-8 is Latin-1, in which older exchanges write names.
+ */
+export function toText(bytes: ByteString): string {
+  if (!NON_ASCII.test(bytes)) return bytes
+  const text = Buffer.from(bytes, 'latin1').toString('utf8')
+  return IN_UTF8.test(text) ? text : bytes
+}
 
 /** A copy with memory of its own. V8 slices strings without copying, so a word of a message would keep the whole message in memory. */
 export const ownCopy = (bytes: ByteString): ByteString => bytesOf(bytes).toString('latin1')

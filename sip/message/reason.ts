@@ -1,3 +1,4 @@
+import { cutTo } from './cut.ts'
 import { type Headers, toText } from './message.ts'
 import { paramValue, quote, unquote } from './params.ts'
 
@@ -38,10 +39,8 @@ function parseReason(value: string): Reason | null {
 
 /** In a form safe for a database and a screen. */
 function printable(text: string): string | null {
-  const plain = toText(text)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-    .replace(/[\u0000-\u001f\u007f-\u009f]/g, '')
-    .slice(0, MAX_TEXT)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  const plain = cutTo(toText(text).replace(/[\u0000-\u001f\u007f-\u009f]/g, ''), MAX_TEXT)
   return plain === '' ? null : plain
 }
 

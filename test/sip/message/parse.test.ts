@@ -54,6 +54,23 @@ test('folded lines are one value', () => {
   assert.is(read(START, ...REST, 'Subject: one', '  two', '\tthree').headers.get('subject'), 'one two three')
 })
 
+test('a display name in Latin-1, as older exchanges write it, is text; of one in UTF-8 that was cut within a character the rest is', () => {
+  const nameIn = (bytes: Buffer): string => {
+    const parsed = parseMessage(
+      Buffer.concat([
+        Buffer.from(`${START}\r\n${REST.filter(line => !line.startsWith('From')).join('\r\n')}\r\nFrom: "`),
+        bytes,
+        Buffer.from('" <sip:a@h>;tag=1\r\nContent-Length: 0\r\n\r\n'),
+      ]),
+    )
+    if (!('kind' in parsed) || parsed.kind !== 'request') throw new Error(JSON.stringify(parsed))
+    return toText(parsed.from.displayName!)
+  }
+  assert.is(nameIn(Buffer.from('Müller-Lüdenscheidt', 'latin1')), 'Müller-Lüdenscheidt')
+  assert.is(nameIn(Buffer.from('Müller-Lüdenscheidt')), 'Müller-Lüdenscheidt')
+  assert.is(nameIn(Buffer.from('Ольга').subarray(0, 9)), 'Ольг\ufffd')
+})
+
 test('UTF-8 display names are text, and other bytes are kept as they came', () => {
   const [via, , ...rest] = REST
   const request = read(START, via!, 'From: "Żółw" <sip:a@h>;tag=1', ...rest)

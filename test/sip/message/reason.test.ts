@@ -69,4 +69,9 @@ test('final statuses stand for the causes of RFC 3398 §8.2.6.1', () => {
   for (const [status, cause] of Object.entries(table)) assert.is(q850OfStatus(Number(status)), cause, status)
 })
 
+test('the text of a Reason is never cut within a character', () => {
+  const [reason] = reasonsOf(`SIP;cause=486;text="${'x'.repeat(119)}👍"`)
+  assert.is(reason?.text, 'x'.repeat(119))
+})
+
 test.run()
