@@ -1,4 +1,11 @@
-import type { EndedReason, EventName, Events, MediaEvent, Utterance } from '../../media/protocol.ts'
+import {
+  cutTo,
+  type EndedReason,
+  type EventName,
+  type Events,
+  type MediaEvent,
+  type Utterance,
+} from '../../media/protocol.ts'
 
 /** What happened to a ring of a program. `ring_ended` with `talked` false: nobody answered; true: the answerer has left. */
 export type LedRing =
@@ -66,4 +73,4 @@ export function inputOfEvent(event: HeardEvent): ProgramInput | null {
 
 /** Maximum length of an utterance [characters], since a speech provider may return a text of any length. */
 const MAX_HEARD = 2000
-const clipped = (utterance: Utterance): Utterance => ({ ...utterance, text: utterance.text.slice(0, MAX_HEARD) })
+const clipped = (utterance: Utterance): Utterance => ({ ...utterance, text: cutTo(utterance.text, MAX_HEARD) })

@@ -1,3 +1,4 @@
+import { cutTo } from '../../media/protocol.ts'
 import { type AskParts, ask } from '../copilot/deep/ask.ts'
 import { type Command, carryOut, checkItem, dismiss, nextStep, setField } from '../copilot/sessions/commands.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
@@ -146,7 +147,7 @@ export async function actOnCopilot(
   // A session of another member does not exist for this one.
   if (row === undefined || row.user_id !== page.user_id) return missing('copilot_session', String(wish.session_id))
   if (wish.do === 'ask') {
-    const question = String(wish.question).slice(0, MAX_QUESTION)
+    const question = cutTo(String(wish.question), MAX_QUESTION)
     const answer = await ask(parts, tenant, row.id, question, run => store.transaction(run))
     return isProblem(answer) ? answer : null
   }
@@ -161,7 +162,7 @@ function commandOf({ do: what, key, value, ...wish }: Wish): Command | Problem {
     case 'checklist':
       return checkItem(String(key), { done: wish.done === true, stage: String(wish.stage) })
     case 'field': {
-      const text = typeof value === 'string' && value !== '' ? value.slice(0, MAX_VALUE) : null
+      const text = typeof value === 'string' && value !== '' ? cutTo(value, MAX_VALUE) : null
       return setField({ key: String(key), value: text })
     }
     case 'dismiss':

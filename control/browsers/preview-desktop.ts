@@ -1,3 +1,4 @@
+import { cutTo } from '../../media/protocol.ts'
 import { claim, dial, type PreviewDeps, skip } from '../campaigns/preview/actions.ts'
 import { type Desk, deskOf } from '../campaigns/preview/desk.ts'
 import { invalid, isProblem } from '../http/errors.ts'
@@ -43,7 +44,7 @@ async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow,
 }
 
 function skipOf({ reason, retry_minutes: minutes }: Wish): Parameters<typeof skip>[4] {
-  const text = typeof reason === 'string' ? reason.trim().slice(0, MAX_REASON) : ''
+  const text = typeof reason === 'string' ? cutTo(reason.trim(), MAX_REASON) : ''
   const isTime = Number.isInteger(minutes) && Number(minutes) >= 1 && Number(minutes) <= MAX_MINUTES
   return { ...(text === '' ? {} : { reason: text }), retry_minutes: isTime ? Number(minutes) : null }
 }

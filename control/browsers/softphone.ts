@@ -1,4 +1,4 @@
-import { type Events, isFailure, RateLimits } from '../../media/protocol.ts'
+import { cutTo, type Events, isFailure, RateLimits } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
 import { mainLeg } from '../calls/legs.ts'
 import type { PreviewDeps } from '../campaigns/preview/actions.ts'
@@ -193,7 +193,7 @@ export class Softphones {
     const ring = await this.#talking(session)
     if (isProblem(ring)) return ring
     const { store, booking } = this.#deps
-    const text = typeof note === 'string' ? note.trim().slice(0, MAX_NOTE) : ''
+    const text = typeof note === 'string' ? cutTo(note.trim(), MAX_NOTE) : ''
     const wish = { tenant: tenantOf(session), userId: session.user_id, callId: ring.call_id, note: text }
     const booked = await store.transaction(trx => bookForAgent(booking, trx, wish))
     return isProblem(booked) ? booked : { type: 'done', message: `A callback to ${booked.phone} is booked.` }

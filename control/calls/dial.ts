@@ -4,6 +4,7 @@ import { unwantedCallProblem } from '../consents/required.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
+import { E164 } from '../kernel/phone.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { Turns } from '../kernel/turns.ts'
@@ -84,7 +85,6 @@ export interface DialDeps {
 /** The rows of a placed call. A failure before media has accepted it is a problem. */
 type Placed = { call: CallRow; participant: ParticipantRow }
 
-const E164 = /^\+[1-9][0-9]{1,14}$/
 const SIP_URI = /^sip:(?:[^@\s<>"]{1,128}@)?[^@\s<>";?]{1,253}(?:;[^\s<>"]{0,128})?$/
 const SIP_HOST = /^sip:(?:[^@]*@)?(\[[^\]]*\]|[^:;]*)/
 const BUSY_RETRY_S = 5

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { LegAudio } from '../../media/protocol.ts'
-import { apiObject, nullable, timestamp } from '../kernel/schema.ts'
+import { apiObject, idParams, nullable, timestamp } from '../kernel/schema.ts'
 import { cause, toCause } from './cause-schema.ts'
 import { participantAudio, toAudio } from './sound/audio-schema.ts'
 import { STEPS } from './steps/table.ts'
@@ -27,10 +27,7 @@ export const participantSchema = apiObject('participant', {
 })
 
 /** `{id}` and `{participant_id}` of the path. */
-export const participantParams = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  participant_id: Type.String({ minLength: 1, maxLength: 200 }),
-})
+export const participantParams = Type.Object({ ...idParams.properties, participant_id: idParams.properties.id })
 
 export type Participant = Static<typeof participantSchema>
 

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { ANSWERED_BY } from '../calls/answering/schema.ts'
 import { listParameters } from '../http/list.ts'
-import { apiObject, filterText, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { apiObject, filterText, idParams, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { ATTEMPT_RESULTS } from './outcomes.ts'
 import { CONTACT_STATUSES } from './states.ts'
@@ -86,10 +86,7 @@ export const contactListQuery = input({
   phone: filterText(50, 'E.164.'),
 })
 
-export const contactParams = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  contact_id: Type.String({ minLength: 1, maxLength: 200 }),
-})
+export const contactParams = Type.Object({ ...idParams.properties, contact_id: idParams.properties.id })
 
 export const toContact = (row: ContactRow): CampaignContact => showRow(contactSchema, row)
 

@@ -9,7 +9,7 @@ import { listRoute, plainOf, retrieveRoute } from '../http/plain-resource.ts'
 import { operations, type Route } from '../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
-import { input, oneOf } from '../kernel/schema.ts'
+import { idParams, input, oneOf } from '../kernel/schema.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { answererOf } from '../queues/ringing/sides.ts'
@@ -41,10 +41,7 @@ interface CopilotSessionDeps extends AskParts, HearingParts {
   starting: StartParts
 }
 const write = { reply: copilotSessionSchema, errors: [409] as number[] } as const
-const keyParams = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  key: Type.String({ minLength: 1, maxLength: 64 }),
-})
+const keyParams = Type.Object({ ...idParams.properties, key: Type.String({ minLength: 1, maxLength: 64 }) })
 const sessionsQuery = input({
   ...listParameters,
   call_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),

@@ -1,6 +1,7 @@
 type Json = Record<string, unknown>
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The semantics of PATCH: nested objects are merged with the stored ones; lists, texts and null replace them; absent changes nothing. */
 export function merge<T extends object>(stored: T, change: object): T {

@@ -1,3 +1,4 @@
+import { cutTo } from '../../media/protocol.ts'
 import { csvRecord } from '../kernel/csv.ts'
 import { Columns } from './columns.ts'
 import type { FileRecord } from './read.ts'
@@ -92,4 +93,4 @@ const duplicate = (line: number, key: string): Line => ({
 })
 
 const textOf = ({ line, code, fault, value }: Line): string =>
-  csvRecord([String(line), code, fault.column ?? '', value.slice(0, MAX_SHOWN), fault.message])
+  csvRecord([String(line), code, fault.column ?? '', cutTo(value, MAX_SHOWN), fault.message])

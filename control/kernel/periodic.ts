@@ -73,7 +73,7 @@ export class Periodic {
   }
 }
 
-function afterMs(task: () => void, ms: number): () => void {
+export function afterMs(task: () => void, ms: number): () => void {
   const timer = setTimeout(task, ms)
   return () => clearTimeout(timer)
 }

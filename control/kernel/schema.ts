@@ -47,6 +47,10 @@ export const partialInput = <T extends Type.TProperties>(properties: T) => {
 export const apiObject = <const Kind extends string, T extends Type.TProperties>(object: Kind, properties: T) =>
   Type.Object({ id: Type.String(), object: Type.Literal(object), livemode: Type.Boolean(), ...properties })
 
+/** An object of the customer's, with any fields. */
+export const jsonObject = (description: string) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description })
+
 /** `{id}` of the path. */
 export const idParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
 

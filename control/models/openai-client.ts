@@ -79,11 +79,14 @@ export class OpenAiClient {
         ...(isStreamed(request) && { accept: 'text/event-stream' }),
         ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }),
       },
-      body: JSON.stringify(requestBody(settings, request)),
+      body: JSON.stringify(requestBody(settings, request), whole),
       signal,
     })
   }
 }
+
+/** Half of a surrogate pair, as customers' servers may send it in JSON, would make a provider refuse the whole request. */
+const whole = (_name: string, value: unknown): unknown => (typeof value === 'string' ? value.toWellFormed() : value)
 
 const isStreamed = ({ form = 'streamed' }: ChatRequest): boolean => form === 'streamed'
 

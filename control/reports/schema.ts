@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { apiObject, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { apiObject, idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { ReportRow } from './tables.ts'
 
@@ -52,10 +52,7 @@ export const runBody = input({
   period_to: Type.Optional(timestamp()),
 })
 
-export const runParams = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  run_id: Type.String({ minLength: 1, maxLength: 200 }),
-})
+export const runParams = Type.Object({ ...idParams.properties, run_id: idParams.properties.id })
 
 export const toReport = (row: ReportRow): Report =>
   showRow(reportSchema, row, { formats: { csv: row.csv === 1, pdf: row.pdf === 1 } })

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { cutTo } from '../../media/protocol.ts'
 import { readTranscript } from '../calls/capture/transcripts.ts'
 import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
 import { type SessionNotes, saveNotes } from '../calls/session-state.ts'
@@ -131,7 +132,7 @@ const strings = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter(item => typeof item === 'string') : textOf(value) === '' ? [] : [textOf(value)]
 
 const capped = ({ summary, decisions, action_items }: SessionNotes): SessionNotes => ({
-  summary: summary.slice(0, MAX_SUMMARY),
+  summary: cutTo(summary, MAX_SUMMARY),
   decisions: decisions.slice(0, MAX_ITEMS),
   action_items: action_items.slice(0, MAX_ITEMS),
 })

@@ -2,7 +2,7 @@ import { BUILT_IN } from '../flows/engine/template.ts'
 import { invalid, needed, type Problem } from '../http/errors.ts'
 import { pathFault } from './answer-path.ts'
 import { BUILT_IN_TOOLS, type ToolKind } from './built-in.ts'
-import { climbs, RESERVED_HEADERS } from './http-request.ts'
+import { climbs, RESERVED_HEADERS, unfitHeader } from './http-request.ts'
 import { schemaFault } from './input.ts'
 import type { Definition, HttpSettings, SentParts } from './schema.ts'
 import { placesIn, textsIn } from './template.ts'
@@ -78,6 +78,8 @@ function httpProblem(http: HttpSettings, parameters: Record<string, unknown>): P
   if (climbs(url) || !URL.canParse(url)) return unfit('http.url', 'must be a URL without dot segments')
   const reserved = Object.keys(headers).find(name => RESERVED_HEADERS.includes(name.toLowerCase()))
   if (reserved !== undefined) return unfit('http.headers', `must not set ${reserved}`)
+  const odd = unfitHeader(headers)
+  if (odd !== undefined) return unfit('http.headers', `must have characters of Latin-1 on one line, unlike ${odd}`)
   const known: readonly string[] = [...BUILT_IN, ...namesOf(parameters)]
   for (const [param, texts] of [
     ['http.url', [url]],

@@ -1,3 +1,4 @@
+import { cutTo } from '../../media/protocol.ts'
 import type { FlowValue } from '../flows/engine/graph.ts'
 import { customerAddresses } from '../http/url-policy.ts'
 import type { Post, PostRequest } from '../webhooks/http-post.ts'
@@ -60,7 +61,7 @@ function parsed(text: string): unknown {
 /** A server's response as a variable: a scalar unchanged, the `value` of an object, otherwise its text. */
 export function scalarOf(body: unknown): FlowValue {
   if (typeof body === 'number' || typeof body === 'boolean' || body === null) return body
-  if (typeof body === 'string') return body.slice(0, MAX_VALUE_LENGTH)
+  if (typeof body === 'string') return cutTo(body, MAX_VALUE_LENGTH)
   if (typeof body === 'object' && 'value' in body && typeof body.value !== 'object') return scalarOf(body.value)
-  return JSON.stringify(body ?? null).slice(0, MAX_VALUE_LENGTH)
+  return cutTo(JSON.stringify(body ?? null), MAX_VALUE_LENGTH)
 }

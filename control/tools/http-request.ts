@@ -4,7 +4,8 @@ import { filledDeep, filledText, placesIn, textsIn, type Values } from './templa
 
 const WITHOUT_BODY = ['GET', 'DELETE']
 const DOTS = /^(\.|%2e){1,2}$/i
-const CONTROL = /\p{Cc}/u
+/** A header has characters of Latin-1 only, on one line. */
+const UNFIT = /[\p{Cc}\u{100}-\u{10ffff}]/u
 const TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
 /** Whether a path contains `..`: a value must not lead to another place on the server. */
@@ -27,6 +28,10 @@ export const RESERVED_HEADERS = [
   'upgrade',
 ]
 
+/** The name of a header whose value cannot be sent. */
+export const unfitHeader = (headers: Readonly<Record<string, string>>): string | undefined =>
+  Object.entries(headers).find(([, value]) => UNFIT.test(value))?.[0]
+
 /** The request of a tool, or why these values give none. */
 export function requestOf(http: HttpSettings, values: Values): PostRequest | string {
   const url = filledText(http.url, values, encodeURIComponent)
@@ -34,8 +39,8 @@ export function requestOf(http: HttpSettings, values: Values): PostRequest | str
   const headers = Object.fromEntries(
     Object.entries(http.headers).map(([name, value]) => [name.toLowerCase(), filledText(value, values)]),
   )
-  const odd = Object.entries(headers).find(([, value]) => CONTROL.test(value))
-  if (odd !== undefined) return `a parameter does not fit into the header ${odd[0]}`
+  const odd = unfitHeader(headers)
+  if (odd !== undefined) return `a parameter does not fit into the header ${odd}`
   const sent = http.body === null ? unnamed(http, values) : (filledDeep(http.body, values) as Record<string, unknown>)
   if (WITHOUT_BODY.includes(http.method)) {
     return { method: http.method, url: http.body === null ? withQuery(url, sent) : url, headers }

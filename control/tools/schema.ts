@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import {
   apiObject,
   input,
+  jsonObject,
   metadata,
   metadataChange,
   nullable,
@@ -10,9 +11,6 @@ import {
   timestamp,
 } from '../kernel/schema.ts'
 import { TOOL_KINDS } from './built-in.ts'
-
-const jsonObject = (description: string) =>
-  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description })
 
 const texts = (limits: { pairs: number; name: string; nameLength: number; length: number }, description: string) =>
   Type.Unsafe<Record<string, string>>({

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { cutTo } from '../../media/protocol.ts'
 import type { BUILT_IN } from '../flows/engine/template.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { type Blot, blottedDeep, blotter } from '../secrets/blot.ts'
@@ -75,9 +76,9 @@ function told(http: HttpSettings, result: HttpActionResult, blot: Blot) {
     // The response unchanged, unless parsing has revealed a secret in another spelling.
     const isSame = typeof body === 'string' || JSON.stringify(clean) === JSON.stringify(body)
     const output = isSame ? blot(text, cut) : JSON.stringify(clean)
-    return { outcome: 'success' as const, output: output.slice(0, MAX_OUTPUT), body: clean }
+    return { outcome: 'success' as const, output: cutTo(output, MAX_OUTPUT), body: clean }
   }
   if (typeof clean !== 'object') return { outcome: 'failed' as const, message: 'the answer is not JSON' }
   const found = Object.fromEntries(paths.map(([name, path]) => [name, foundBy(path, clean)]))
-  return { outcome: 'success' as const, output: JSON.stringify(found).slice(0, MAX_OUTPUT), body: found }
+  return { outcome: 'success' as const, output: cutTo(JSON.stringify(found), MAX_OUTPUT), body: found }
 }

@@ -1,4 +1,5 @@
 import { type Problem, problem } from '../http/errors.ts'
+import { E164 } from '../kernel/phone.ts'
 import { inList, type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
@@ -6,7 +7,6 @@ import type { DoNotCallRow } from './tables.ts'
 
 /** The user part of a destination, before password, host or parameters. */
 const USER = /^(?:sips?:)?([^@:;]+)/i
-const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /** The number in a destination: a number in E.164, or a SIP URI whose user is one, in any spelling; null: none. */
 export function numberIn(to: string): string | null {

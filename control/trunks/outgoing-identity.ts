@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ANONYMOUS, type CallerIdentity, canonicalNumber, isPartyUri, MAX_REDIRECTS } from '../../media/protocol.ts'
+import { E164 } from '../kernel/phone.ts'
 import type { RedirectedFrom } from './caller-identity.ts'
 import type { ConnectionRow } from './tables.ts'
 
@@ -10,8 +11,6 @@ export interface ToldOfCaller {
   /** Whom the call was for before it was forwarded, the latest first. */
   redirectedFrom: readonly RedirectedFrom[]
 }
-
-const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
  * The caller's identity as a connection sends it. An unknown caller is anonymous too, and the identity header then has our number that was

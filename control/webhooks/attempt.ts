@@ -1,3 +1,4 @@
+import { cutTo } from '../../media/protocol.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { eventText, toEvent } from '../kernel/events/event.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
@@ -87,4 +88,4 @@ function statusError(status: number): string | null {
 }
 
 /** PostgreSQL keeps no zero bytes in text. */
-const storable = (body: string): string => body.slice(0, KEPT_BODY_CHARACTERS).replaceAll('\0', '')
+const storable = (body: string): string => cutTo(body, KEPT_BODY_CHARACTERS).replaceAll('\0', '')

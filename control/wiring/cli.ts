@@ -8,7 +8,7 @@ import { VERSION } from '../kernel/package.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Said } from './cli-store.ts'
 import { KEY_USAGE, readKeyWords } from './cli-words.ts'
-import { start } from './start.ts'
+import { refuse, start } from './start.ts'
 
 const HELP = `tandem ${VERSION}: a telephony media engine
 
@@ -25,12 +25,6 @@ ${CLIENT_HELP}
 Environment of tandem start (default in brackets):
 ${configHelp().join('\n')}
 `
-
-/** Prints the reason in one line; returns the exit code. */
-function refuse(line: string): number {
-  process.stderr.write(`${line}\n`)
-  return 1
-}
 
 function print(text: string): number {
   process.stdout.write(text)

@@ -98,7 +98,8 @@ function comeForward(): void {
   }
 }
 
-function refuse(line: string): number {
+/** Prints the reason in one line; returns the exit code. */
+export function refuse(line: string): number {
   process.stderr.write(`${line}\n`)
   return 1
 }

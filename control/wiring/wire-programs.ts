@@ -14,6 +14,7 @@ import type { CallPrograms } from '../calls/conductor/driver.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import { CallLimit } from '../copilot/deep/call-limit.ts'
 import type { Config } from '../kernel/config/settings.ts'
+import { afterMs } from '../kernel/periodic.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -84,7 +85,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
     vault,
     now,
     log,
-    later,
+    later: afterMs,
     asksFirst: centre.asksFirst,
     onMessage: async (trx, voicemail) => {
       const tenant = tenantOf(voicemail)
@@ -172,8 +173,3 @@ export const alongside = (first: CallPrograms, second: CallPrograms): CallProgra
     await second.resume(...resumed)
   },
 })
-
-function later(task: () => void, ms: number): () => void {
-  const timer = setTimeout(task, ms)
-  return () => clearTimeout(timer)
-}

@@ -1,8 +1,11 @@
 import Type, { type Static } from 'typebox'
+import { cutTo } from '../../sip/message/cut.ts'
 import { parseUri } from '../../sip/message/uri.ts'
 import type { AddressPolicy } from './addresses.ts'
 import { callerIdentity } from './identity.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, record, text } from './schema.ts'
+
+export { cutTo }
 
 /** The parts of commands. Each is a schema that media checks, and the type that both sides use. */
 

@@ -1,3 +1,4 @@
+import { cutTo } from '../../../media/protocol.ts'
 import type { FlowValue } from '../../flows/engine/graph.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
@@ -21,7 +22,7 @@ export const builtInCalled = ({ shared }: Pick<LiveSettings, 'shared'>, name: st
 export const lookUp =
   (passagesFor: PassageFinder) =>
   async (db: Db, tenant: Tenant, documentIds: string[], question: string): Promise<string> =>
-    (await passagesFor(db, tenant, documentIds, question)).passages.join('\n\n').slice(0, MAX_OUTPUT)
+    cutTo((await passagesFor(db, tenant, documentIds, question)).passages.join('\n\n'), MAX_OUTPUT)
 
 /** Searches the tool's documents or, if it names none, the assistant's. */
 export async function searchKnowledge(

@@ -1,3 +1,4 @@
+import { cutTo } from '../../../media/protocol.ts'
 import { addressOf } from '../../calls/capture/demanded-consent.ts'
 import { isProblem } from '../../http/errors.ts'
 import type { ChatTool } from '../../models/model.ts'
@@ -35,7 +36,7 @@ export async function bookByAssistant(
     callId: stage.call.id,
     returner: returnerOf(settings),
     assistantId: stage.row.assistant_id,
-    note: typeof note === 'string' && note.trim() !== '' ? note.slice(0, MAX_NOTE) : null,
+    note: typeof note === 'string' && note.trim() !== '' ? cutTo(note, MAX_NOTE) : null,
   })
   return isProblem(booked)
     ? { status: 'failed', output: `failed: ${booked.message}` }

@@ -1,3 +1,4 @@
+import { cutTo } from '../../../media/protocol.ts'
 import { asksNotToBeCalled } from '../../consents/refusals.ts'
 import { mockModel } from '../../flows/engine/mock-model.ts'
 import {
@@ -153,4 +154,4 @@ async function nodeReply(
 }
 
 const textOf = (value: unknown): string | null =>
-  ['string', 'number', 'boolean'].includes(typeof value) ? String(value).slice(0, MAX_VALUE) : null
+  ['string', 'number', 'boolean'].includes(typeof value) ? cutTo(String(value), MAX_VALUE) : null

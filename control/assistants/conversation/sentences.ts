@@ -38,7 +38,7 @@ function cutAt(text: string): number {
   const comma = Math.max(part.lastIndexOf(', '), part.lastIndexOf('; '))
   if (comma > MIN_LENGTH) return comma + 2
   const space = part.lastIndexOf(' ')
-  return space > MIN_LENGTH ? space + 1 : MAX_LENGTH
+  return space > MIN_LENGTH ? space + 1 : cutTo(text, MAX_LENGTH).length
 }
 
 /** Approximate speed of speech. */
@@ -51,3 +51,5 @@ export function heardPart(text: string, heardMs: number): string {
   const end = text.lastIndexOf(' ', length)
   return end <= 0 ? '' : text.slice(0, end)
 }
+
+import { cutTo } from '../../../media/protocol.ts'

@@ -71,25 +71,29 @@ export const stem = remembered(MAX_REMEMBERED, (word: string): string => {
   return cut.length < 2 ? word : cut
 })
 
-const groups = new Map<string, Set<number>>()
-for (const [at, row] of SAME.entries()) {
-  for (const word of row.split(' ')) {
-    for (const form of [word, stem(word)]) groups.set(form, (groups.get(form) ?? new Set()).add(at))
+/** By each form of their words, the rows that it is in. */
+export function rowsByForm(rows: readonly string[], formsOf: (word: string) => readonly string[]) {
+  const found = new Map<string, Set<number>>()
+  for (const [at, row] of rows.entries()) {
+    for (const form of row.split(' ').flatMap(formsOf)) found.set(form, (found.get(form) ?? new Set()).add(at))
   }
+  return found
 }
+
+const groups = rowsByForm(SAME, word => [word, stem(word)])
 
 const groupsOf = remembered(
   MAX_REMEMBERED,
   (word): ReadonlySet<number> => groups.get(word) ?? groups.get(stem(word)) ?? new Set(),
 )
 
-/** Whether two words mean the same in a question. */
-export function areSame(a: string, b: string): boolean {
-  const others = groupsOf(b)
-  if (others.size === 0) return false
-  for (const group of groupsOf(a)) if (others.has(group)) return true
+export function areInOneRow(some: ReadonlySet<number>, others: ReadonlySet<number>): boolean {
+  for (const row of some) if (others.has(row)) return true
   return false
 }
+
+/** Whether two words mean the same in a question. */
+export const areSame = (a: string, b: string): boolean => areInOneRow(groupsOf(a), groupsOf(b))
 
 export const isApart = (word: string): boolean => APART.has(word) || APART.has(stem(word)) || /\d/.test(word)
 

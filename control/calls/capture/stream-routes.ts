@@ -7,6 +7,7 @@ import { conflict, invalid, isProblem, missing, type Problem, problem } from '..
 import { listOf, listQuery, page } from '../../http/list.ts'
 import { operations, type Route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
+import { idParams } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Turns } from '../../kernel/turns.ts'
@@ -34,10 +35,7 @@ interface StreamDeps extends StartDeps {
 const READ_DEADLINE_MS = 500
 const RETRY_AFTER_S = 5
 
-const streamParams = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 200 }),
-  stream_id: Type.String({ minLength: 1, maxLength: 200 }),
-})
+const streamParams = Type.Object({ ...idParams.properties, stream_id: idParams.properties.id })
 const write = { reply: mediaStreamSchema, errors: [409, 503] as number[] } as const
 
 export function streamRoutes(deps: StreamDeps): Route[] {

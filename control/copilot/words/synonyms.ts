@@ -1,4 +1,4 @@
-import { stem } from '../../assistants/offline/english.ts'
+import { areInOneRow, rowsByForm, stem } from '../../assistants/offline/english.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { isHebrew } from './fold.ts'
 import { rootsOf } from './hebrew.ts'
@@ -84,12 +84,7 @@ const SAME = [
 ]
 
 const MAX_REMEMBERED = 20_000
-const rows = new Map<string, Set<number>>()
-for (const [at, row] of SAME.entries()) {
-  for (const word of row.split(' ')) {
-    for (const form of formsOf(word)) rows.set(form, (rows.get(form) ?? new Set()).add(at))
-  }
-}
+const rows = rowsByForm(SAME, formsOf)
 
 function formsOf(word: string): readonly string[] {
   return isHebrew(word) ? rootsOf(word) : [word, stem(word)]
@@ -100,9 +95,4 @@ const rowsOf = remembered(MAX_REMEMBERED, (word): ReadonlySet<number> => {
 })
 
 /** Whether two words are in the same row. */
-export function areSynonyms(a: string, b: string): boolean {
-  const others = rowsOf(b)
-  if (others.size === 0) return false
-  for (const row of rowsOf(a)) if (others.has(row)) return true
-  return false
-}
+export const areSynonyms = (a: string, b: string): boolean => areInOneRow(rowsOf(a), rowsOf(b))

@@ -2,6 +2,7 @@ import { kindOfEvent } from '../../kernel/events/catalog.ts'
 import { API_VERSIONS } from '../../kernel/versions/all.ts'
 import type { Json, Schema, Shape } from '../../kernel/versions/shape.ts'
 import type { ApiVersion, Change } from '../../kernel/versions/version.ts'
+import { isObject } from '../merge.ts'
 
 /**
  * Handlers, schemas and the database know only the current shapes. A request of an older version is converted up through each version since,
@@ -146,5 +147,3 @@ const names = (schema: Schema, objects: readonly string[]): boolean => objects.i
 /** The `object` value of this schema; OpenAPI writes a constant as a list of one. */
 export const kindOf = ({ properties }: Schema): string | undefined =>
   (properties?.object?.const ?? properties?.object?.enum?.[0]) as string | undefined
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,10 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { nullable, timestamp } from '../schema.ts'
+import { jsonObject, nullable, timestamp } from '../schema.ts'
 import type { EventRow } from '../store/tables.ts'
 import { eventTypes } from './catalog.ts'
-
-const openObject = (description: string) =>
-  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description })
 
 /** Also the payload of webhooks. */
 export const eventSchema = () =>
@@ -16,8 +13,8 @@ export const eventSchema = () =>
     livemode: Type.Boolean(),
     api_version: Type.String(),
     data: Type.Object({
-      object: openObject('As it is after the event.'),
-      previous_attributes: Type.Optional(openObject('What was different before, for events of a change.')),
+      object: jsonObject('As it is after the event.'),
+      previous_attributes: Type.Optional(jsonObject('What was different before, for events of a change.')),
     }),
     request: nullable(Type.Object({ id: Type.String(), idempotency_key: nullable(Type.String()) })),
   })

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { cutTo } from '../../../media/protocol.ts'
 import type { JobHandler } from '../../kernel/jobs/runner.ts'
 import { input } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
@@ -104,7 +105,7 @@ async function judge(
         // A score without a quote of the agent is refused, since a customer may have made the model give it.
         if (applicable && score > 0 && !shown.some(({ side }) => side === 'agent')) return []
         const evidence = shown.map(evidenceOf)
-        const why = reason.trim().slice(0, MAX_REASON)
+        const why = cutTo(reason.trim(), MAX_REASON)
         if (!applicable) return [[key, { score: null, outcome: 'not_applicable', reason: why, evidence }]]
         return [
           [key, { score: Math.round(Math.max(0, Math.min(100, score))), outcome: 'scored', reason: why, evidence }],

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { cutTo } from '../../../media/protocol.ts'
 import { input, nullable } from '../../kernel/schema.ts'
 import { type AskOptions, ask } from '../../models/ask.ts'
 import { type ChatModel, isModelFailure, type ModelFailure } from '../../models/model.ts'
@@ -69,17 +70,17 @@ function contentOf(
   conversation: Conversation,
   { dispositions, extracted }: { dispositions: readonly Disposition[]; extracted: SummaryContent },
 ): SummaryContent {
-  const short = (text: string | null): string | null => text?.trim().slice(0, MAX_TEXT) || null
+  const short = (text: string | null): string | null => cutTo(text?.trim() ?? '', MAX_TEXT) || null
   const texts = (list: readonly string[]): string[] => list.flatMap(item => short(item) ?? []).slice(0, MAX_ITEMS)
   const known = new Set((conversation.profile?.settings.fields ?? []).map(({ key }) => key))
   const fields = value.fields.filter(({ key, value: text }) => known.has(key) && text.trim() !== '')
-  const topics = texts(value.topics).map(topic => topic.toLowerCase().slice(0, 60))
+  const topics = texts(value.topics).map(topic => cutTo(topic.toLowerCase(), 60))
   return {
     made_by: 'model',
     reason: short(value.reason),
     outcome: short(value.outcome),
     next_steps: texts(value.next_steps),
-    fields: Object.fromEntries(fields.map(({ key, value: text }) => [key, text.trim().slice(0, MAX_TEXT)])),
+    fields: Object.fromEntries(fields.map(({ key, value: text }) => [key, cutTo(text.trim(), MAX_TEXT)])),
     disposition: dispositions.some(({ key }) => key === value.disposition) ? value.disposition : extracted.disposition,
     topics: topics.length === 0 ? extracted.topics : [...new Set(topics)],
     evidence: linesNamed(conversation, value.lines).slice(0, MAX_ITEMS).map(evidenceOf),

@@ -205,4 +205,11 @@ test('the fallback model answers when the first fails or has no word in time; bo
   assert.is(none.at(-1)?.kind, 'failure')
 })
 
+test("half of a character, as a customer's server may send it, is not passed on: a provider refuses the whole request", async () => {
+  const { asked, send } = provider([{ choices: [{ delta: { content: 'Yes.' } }] }])
+  const result = { role: 'result' as const, id: 'c1', output: JSON.parse('"Anna \\ud83d"') as string }
+  await collect(openAiChat({}, send).chat({ ...REQUEST, messages: [...REQUEST.messages, result] }, never))
+  assert.is((asked[0]!.body.messages as { content: string }[]).at(-1)!.content, 'Anna \ufffd')
+})
+
 test.run()

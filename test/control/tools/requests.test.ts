@@ -107,6 +107,12 @@ test('what is known of the call stands whatever the model says; a parameter neit
   assert.is(climbing.outcome, 'failed')
   const broken = await use({ headers: { 'x-note': '{{note}}' } }, { note: 'a\r\nx-admin: 1' })
   assert.is(broken.outcome, 'failed')
+  const foreign = await use({ headers: { 'x-note': '{{note}}' }, retries: 2 }, { note: 'Ольга' })
+  assert.equal(
+    [foreign.outcome, foreign.attempts, 'message' in foreign && foreign.message],
+    ['failed', 1, 'a parameter does not fit into the header x-note'],
+    'a header has the characters of Latin-1 only (RFC 9110 §5.5)',
+  )
   assert.is(server.received.length, 2, 'these were not sent')
 })
 
@@ -135,6 +141,9 @@ test('of an answer of 16 KiB the model is told 4,000 characters, and so is whoev
   answers(JSON.stringify({ words: 'c'.repeat(10_000) }))
   const part = await use({ response: { words: '$.words' } })
   assert.is('output' in part && part.output, `{"words":"${'c'.repeat(3990)}`)
+  answers(`${'b'.repeat(3999)}👍`)
+  const odd = await use({ response: {} })
+  assert.is('output' in odd && odd.output, 'b'.repeat(3999), 'not half of a character')
 })
 
 test('each attempt reads the secrets anew: what is rotated between two is not sent again; one that is gone fails the use', async () => {

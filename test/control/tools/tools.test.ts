@@ -47,6 +47,8 @@ test('a change is a version, an old one can be tested and restored; what could n
     ['http.url', { ...tool, http: { url: 'http://10.0.0.1/' } }],
     ['http', { ...tool, http: { ...http, headers: { 'x-key': '{{secret:KEY}}' } } }],
     ['http.headers', { ...tool, http: { ...http, headers: { Host: 'inside' } } }],
+    ['http.headers', { ...tool, http: { ...http, headers: { 'x-shop': 'Магазин' } } }],
+    ['http.headers', { ...tool, http: { ...http, headers: { 'x-shop': 'a\nb' } } }],
     ['http.headers', { ...tool, http: { ...http, headers: { 'x-order': '{{order.id}}' } } }],
     ['http', { ...tool, http: { ...http, headers: { 'x-key': '{{secret:SHOP-KEY}}' } } }],
     ['http.response.state', { ...tool, http: { ...http, response: { state: '$..a..b' } } }],

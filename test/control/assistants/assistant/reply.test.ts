@@ -46,6 +46,8 @@ test('a model that says anything is bounded: sentences in length, an answer in w
     const lengths = new SentenceCutter().push(endless).map(({ length }) => length)
     assert.ok(Math.max(...lengths) <= 240)
   }
+  const faces = new SentenceCutter().push(`x${'👍'.repeat(300)}`)
+  assert.is(faces[0], `x${'👍'.repeat(119)}`, 'a piece does not end within a character')
   const call = (n: number): ChatPart => ({ kind: 'call', id: `c${n}`, name: 'look_up', input: {} })
   const hooks = { say: async () => {}, firstToken: () => {}, model: () => {}, tokens: () => {}, tool: () => {} }
   const answering = async (parts: ChatPart[]) => {
