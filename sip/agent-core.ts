@@ -190,6 +190,8 @@ export interface PeerRefer {
   /** Until it is answered. */
   transaction: ServerTransaction | null
   expires: { at: number; deadline: Deadline } | null
+  /** The last status that was reported. */
+  told: number
   isNotifying: boolean
   /** The latest status while a NOTIFY is pending. */
   next: number | null

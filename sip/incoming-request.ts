@@ -21,12 +21,13 @@ import { ownCopy, type SipRequest, toText } from './message/message.ts'
 import type { BrokenRequest } from './message/parse.ts'
 import { onEarlyRequest, onReinvite } from './peer-reinvite.ts'
 import { askRefusal, onAsk } from './phones/asks.ts'
+import { ALLOW_EVENTS } from './phones/packages.ts'
 import { onRegister, registerRefusal } from './register.ts'
 import { onPrack } from './reliable-provisional.ts'
 import { acknowledged } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 import { onReferNotify } from './transfer/own-refer.ts'
-import { onRefer, targetOfOutsideRefer } from './transfer/peer-refer.ts'
+import { onRefer, onReferSubscribe, targetOfOutsideRefer } from './transfer/peer-refer.ts'
 import { replacedBy } from './transfer/replaces.ts'
 
 const OVERLOAD_RETRY_S = 10
@@ -211,6 +212,8 @@ function optionsAnswer(core: AgentCore, isInside = false): Pick<ResponseParts, '
     ['Accept-Language', 'en'],
     ['Supported', SUPPORTED],
   ]
+  // RFC 6665 §4.4.4
+  if (!isInside && core.options.registrarRealm !== undefined) headers.push(['Allow-Events', ALLOW_EVENTS])
   if (retryAfterS !== undefined) headers.push(['Retry-After', String(retryAfterS)])
   return { status, ...(reason === undefined ? {} : { reason }), headers }
 }
@@ -225,8 +228,9 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
     return
   }
   movePeer(dialog, from)
-  const refusal = inspectRequest(request)
+  const refusal = request.method === 'SUBSCRIBE' ? null : inspectRequest(request)
   if (refusal !== null) core.respond(transaction, refusal, now)
+  else if (request.method === 'SUBSCRIBE') onReferSubscribe(core, session, transaction, now)
   else if (request.method === 'BYE' && early === undefined) onBye(core, session, transaction, now)
   else if (request.method === 'OPTIONS')
     core.respond(transaction, { ...optionsAnswer(core, true), toTag: session.localTag }, now)

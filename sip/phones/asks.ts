@@ -7,6 +7,7 @@ import { type SipRequest, toText } from '../message/message.ts'
 import { paramValue, unquote } from '../message/params.ts'
 import { parseUri, userOf } from '../message/uri.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
+import { isOfRefer } from '../transfer/peer-refer.ts'
 import { ALLOW_EVENTS, packageOf, TYPES } from './packages.ts'
 import { authRefusal, challengeAnew, digestFor, judgeClaim, refusal } from './phone-auth.ts'
 
@@ -29,6 +30,8 @@ export function askRefusal(core: AgentCore, request: SipRequest, now: number): R
 function subscribeRefusal(request: SipRequest): Refusal | null {
   const { headers } = request
   const eventPackage = packageOf(request)
+  // A REFER alone begins a subscription to what becomes of it (RFC 3515 §2.4.4).
+  if (isOfRefer(headers.get('event') ?? '')) return refusal(403)
   if (eventPackage === null) return { status: 489, headers: [['Allow-Events', ALLOW_EVENTS]] }
   const accepted = headers.list('accept').map(value => mediaType(value))
   const type = TYPES[eventPackage]

@@ -7,6 +7,7 @@ import { mediaType, parseDeltaSeconds } from '../message/headers.ts'
 import type { SipResponse } from '../message/message.ts'
 import { paramValue } from '../message/params.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
+import { badEvent, isOfRefer } from './peer-refer.ts'
 import { formatReferTo } from './refer-to.ts'
 
 /** Maximum wait for the next NOTIFY, whatever duration the far end names [s]. */
@@ -84,8 +85,8 @@ function over(core: AgentCore, refer: OwnRefer, status: number): void {
 export function onReferNotify(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
   const event = request.headers.get('event') ?? ''
-  if (!/^refer\s*(;|$)/i.test(event)) {
-    core.respond(transaction, { status: 489, headers: [['Allow-Events', 'refer']] }, now)
+  if (!isOfRefer(event)) {
+    core.respond(transaction, badEvent, now)
     return
   }
   const refer = core.ownRefers.get(session.id)

@@ -3,7 +3,7 @@ import type { Body, HeaderFields, Peer } from '../agent-types.ts'
 import { dialogOfRequest } from '../dialog.ts'
 import { sendInDialog } from '../in-dialog-request.ts'
 import { reasonOf } from '../message/format.ts'
-import { parseNameAddr } from '../message/headers.ts'
+import { parseDeltaSeconds, parseNameAddr } from '../message/headers.ts'
 import type { SipRequest } from '../message/message.ts'
 import { toText } from '../message/message.ts'
 import { paramValue } from '../message/params.ts'
@@ -38,6 +38,7 @@ export function onRefer(core: AgentCore, session: Session, transaction: ServerTr
     isSilent: /^false\b/i.test(request.headers.get('refer-sub') ?? ''),
     transaction,
     expires: null,
+    told: 100,
     isNotifying: false,
     next: null,
   }
@@ -93,10 +94,53 @@ export function answerRefer(core: AgentCore, refer: PeerRefer, status: number, n
     core.peerRefers.delete(refer.id)
     return
   }
-  const at = now + EXPIRES_S * 1000
-  refer.expires = { at, deadline: core.deadlines.set(at, when => notifyRefer(core, refer, 408, when)) }
+  expireAt(core, refer, now + EXPIRES_S * 1000)
   notifyRefer(core, refer, 100, now)
 }
+
+function expireAt(core: AgentCore, refer: PeerRefer, at: number): void {
+  core.deadlines.cancel(refer.expires?.deadline ?? null)
+  refer.expires = { at, deadline: core.deadlines.set(at, when => notifyRefer(core, refer, 408, when)) }
+}
+
+/**
+ * A SUBSCRIBE inside a call: whoever has sent a REFER asks how it goes, or wants to hear no more of it (RFC 3515 §2.4.4). A REFER alone begins such a
+ * subscription, and nothing prolongs it.
+ */
+export function onReferSubscribe(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
+  const { headers } = transaction.request
+  const event = headers.get('event') ?? ''
+  const id = isOfRefer(event) ? paramValue(event, 'id') : null
+  const refer = [...core.peerRefers.values()].find(
+    one => one.dialog === session.dialog && one.expires !== null && one.eventId === id,
+  )
+  if (!isOfRefer(event) || refer === undefined || refer.expires === null) {
+    const refusal = isOfRefer(event) ? { status: 403 } : badEvent
+    core.respond(transaction, refusal, now)
+    return
+  }
+  const leftS = Math.max(0, Math.ceil((refer.expires.at - now) / 1000))
+  const grantedS = Math.min(parseDeltaSeconds(headers.get('expires') ?? '') ?? leftS, leftS)
+  const contact = core.contactIn(refer.dialog, session.user)
+  core.respond(
+    transaction,
+    {
+      status: 200,
+      headers: [
+        ['Contact', contact],
+        ['Expires', String(grantedS)],
+      ],
+    },
+    now,
+  )
+  expireAt(core, refer, now + grantedS * 1000)
+  notifyRefer(core, refer, refer.told, now)
+}
+
+export const isOfRefer = (event: string): boolean => /^refer\s*(;|$)/i.test(event)
+
+/** The answer about any other event inside a call. */
+export const badEvent = { status: 489, headers: [['Allow-Events', 'refer']] } as const
 
 /** Reports progress by the status of the target's answer; a status from 200 on is the result. */
 export function notifyRefer(core: AgentCore, refer: PeerRefer, status: number, now: number): void {
@@ -106,12 +150,14 @@ export function notifyRefer(core: AgentCore, refer: PeerRefer, status: number, n
     return
   }
   refer.isNotifying = true
+  refer.told = status
+  const isLast = status >= 200 || refer.expires.at <= now
   const done = (isKnown: boolean, at: number): void => {
     refer.isNotifying = false
     const { next } = refer
     refer.next = null
     // A far end that does not know the subscription, or does not answer, gets no further reports; the call goes on (RFC 5057 §5.1).
-    if (!isKnown || status >= 200) forgetRefer(core, refer)
+    if (!isKnown || isLast) forgetRefer(core, refer)
     else if (next !== null) notifyRefer(core, refer, next, at)
   }
   sendInDialog(
@@ -130,9 +176,9 @@ export function notifyRefer(core: AgentCore, refer: PeerRefer, status: number, n
 }
 
 function notifyHeaders(core: AgentCore, refer: PeerRefer, status: number, now: number): HeaderFields {
-  const leftS = Math.max(1, Math.ceil((refer.expires!.at - now) / 1000))
-  const isTimeout = refer.expires!.at <= now
-  const state = status < 200 ? `active;expires=${leftS}` : `terminated;reason=${isTimeout ? 'timeout' : 'noresource'}`
+  const leftS = Math.ceil((refer.expires!.at - now) / 1000)
+  const isActive = leftS > 0 && status < 200
+  const state = isActive ? `active;expires=${leftS}` : `terminated;reason=${leftS > 0 ? 'noresource' : 'timeout'}`
   return [
     ['Event', refer.eventId === null ? 'refer' : `refer;id=${refer.eventId}`],
     ['Subscription-State', state],

@@ -82,6 +82,14 @@ test('an event package that we do not have is answered 489 with Allow-Events, be
   assert.match(text, /^SIP\/2\.0 489 [\s\S]*Allow-Events: message-summary, dialog/)
 })
 
+test('a subscription to what becomes of a REFER begins with that alone (RFC 3515 §2.4.4): 403', () => {
+  assert.match(new Scene().ask('SUBSCRIBE', ['Event: refer']), /^SIP\/2\.0 403 /)
+})
+
+test('OPTIONS says which events there are (RFC 6665 §4.4.4)', () => {
+  assert.match(new Scene().ask('OPTIONS', []), /^SIP\/2\.0 200 [\s\S]*\r\nAllow-Events: message-summary, dialog\r\n/)
+})
+
 test('a SUBSCRIBE without a digest is challenged; a wrong one is answered 403', () => {
   const scene = new Scene()
   scene.ask('SUBSCRIBE', ['Event: dialog'])

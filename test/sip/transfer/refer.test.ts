@@ -287,6 +287,37 @@ test('a NOTIFY that nobody has asked for is refused: 489 of another package, 481
   assert.equal([bob.sentLike('SIP/2.0 489').length, bob.sentLike('SIP/2.0 481').length], [1, 1])
 })
 
+test('RFC 3515 §2.4.4: whoever has sent a REFER may ask how it goes, and end that; nothing else is subscribed to in a call', () => {
+  const { pipe, alice, bob, sessionId, refer, notify, heard } = call()
+  const dialog = alice.agent.dialogOf(sessionId)!
+  const subscribe = (event: string, expires: number) => {
+    const sent = bob.sent.length
+    const request = inCall(dialog, 'SUBSCRIBE', `Event: ${event}`, `Expires: ${expires}`)
+    bob.do(bob.agent.receive(request, alice.peer, pipe.now))
+    pipe.run(pipe.now + 100)
+    return bob.sent.slice(sent).map(({ text }) => text)
+  }
+  refer()
+  pipe.run(pipe.now + 200)
+  notify(180)
+  pipe.run(pipe.now + 200)
+  const [kept, again] = subscribe('refer', 600)
+  assert.match(kept!, /^SIP\/2\.0 200 [\s\S]*\r\nExpires: 180\r\n/)
+  assert.is(stateOf(again!), 'active;expires=180')
+  assert.match(again!, /SIP\/2\.0 180 Ringing\r\n$/)
+  assert.match(subscribe('dialog', 60)[0]!, /^SIP\/2\.0 489 [\s\S]*\r\nAllow-Events: refer\r\n/)
+  assert.match(subscribe('refer;id=7', 60)[0]!, /^SIP\/2\.0 403 /)
+  const [over, last] = subscribe('refer', 0)
+  assert.match(over!, /^SIP\/2\.0 200 [\s\S]*\r\nExpires: 0\r\n/)
+  assert.is(stateOf(last!), 'terminated;reason=timeout')
+  const told = bob.sentLike('NOTIFY').length
+  notify(200)
+  pipe.run(pipe.now + 200_000)
+  assert.is(bob.sentLike('NOTIFY').length, told, 'and hears no more of it')
+  assert.match(subscribe('refer', 60)[0]!, /^SIP\/2\.0 403 /)
+  assert.equal(heard().slice(0, 2), ['100', '180'])
+})
+
 // ---------------------------------------------------------------------------------------------------- Replaces
 
 test('RFC 3891 §3: an INVITE whose Replaces names no dialog of ours is answered 481', () => {
