@@ -9,6 +9,7 @@ import {
   type NegotiationError,
 } from '../../sip/sdp/offer-answer.ts'
 import { audioOf, isWithoutAudio } from '../../sip/sdp/sdes-agreement.ts'
+import type { PayloadFormat } from '../../sip/sdp/sdp.ts'
 import { nothingTaken } from '../../sip/sdp/session.ts'
 import type { Body } from '../../sip/user-agent.ts'
 import type { EarlyAudio, EngineLeg, LegBeginning } from '../engine/engine-protocol.ts'
@@ -293,14 +294,18 @@ export class Descriptions {
       directionOf(line),
       sessionOf(line),
     )
-    const error = 'error' in accepted ? null : problemOfAddress(line, accepted.media)
+    if ('error' in accepted) return accepted
+    hears(line, accepted.media)
+    const error = problemOfAddress(line, accepted.media)
     return error === null ? accepted : { error }
   }
 
   /** The result of the far end's answer to our offer; null: audio cannot flow. */
   agreed(line: Line, body: Body): NegotiatedMedia | null {
     const media = applyAnswer(line.description!, body.bytes, capabilitiesOf(line, this.#options.fingerprint))
-    if ('error' in media || problemOfAddress(line, media) !== null) return null
+    if ('error' in media) return null
+    hears(line, media)
+    if (problemOfAddress(line, media) !== null) return null
     // An answer of `inactive` to our hold does not tell whether the far end holds too.
     return line.told === 'sendonly' && media.held ? { ...media, held: line.held } : media
   }
@@ -348,4 +353,10 @@ export function familyOfOffer({ bytes }: Body): Family | null {
 }
 
 const directionOf = (line: Line): 'sendrecv' | 'sendonly' => (line.onHold ? 'sendonly' : 'sendrecv')
-const sessionOf = (line: Line) => ({ id: line.sdpId, previous: line.description })
+const sessionOf = (line: Line) => ({ id: line.sdpId, previous: line.description, theirs: line.theirs })
+
+/** The far end has given payload types their meaning, which each keeps. */
+function hears(line: Line, { theirs }: NegotiatedMedia): void {
+  const isNew = (one: PayloadFormat): boolean => !line.theirs.some(({ payloadType }) => payloadType === one.payloadType)
+  line.theirs = [...line.theirs, ...theirs.filter(isNew)]
+}

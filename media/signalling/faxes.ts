@@ -121,8 +121,11 @@ export class Faxes {
       return true
     }
     this.#forget(fax)
-    if (body === null) line.description = before
-    else this.#backToAudio(line)
+    if (body === null) {
+      line.description = before
+      // It may have been put on hold meanwhile.
+      this.#options.descriptions.tellHold(line)
+    } else this.#backToAudio(line)
     this.#refuse(fax.from, 'the other party has no T.38')
     return true
   }

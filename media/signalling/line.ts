@@ -6,6 +6,7 @@ import { dialledNumber } from '../../sip/identity/dialled-number.ts'
 import { parseUri, uriParam, userOf } from '../../sip/message/uri.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import { G722, L16_8000, L16_16000, OPUS, PCMA, PCMU } from '../../sip/sdp/offer-answer.ts'
+import type { PayloadFormat } from '../../sip/sdp/sdp.ts'
 import type { EngineThread } from '../engine/engine-client.ts'
 import type { Signed } from '../identity/verifier.ts'
 import type { OwnAddress } from '../kernel/own-addresses.ts'
@@ -119,6 +120,8 @@ export interface Line {
   sdpId: string
   /** The last description that we sent (RFC 3264 §8). */
   description: Uint8Array | null
+  /** Payload types that the far end has named so far (RFC 3264 §8.3.2). */
+  theirs: readonly PayloadFormat[]
   held: boolean
   /** We have put it on hold. */
   onHold: boolean

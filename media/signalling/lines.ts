@@ -151,6 +151,7 @@ export class Lines {
       isPrivate: false,
       sdpId: String(randomInt(1, 2 ** 47)),
       description: null,
+      theirs: [],
       held: false,
       onHold: false,
       told: 'sendrecv',

@@ -200,6 +200,7 @@ export class Replacing {
       sessionId: '',
       sdpId,
       description: null,
+      theirs: [],
       told: 'sendrecv',
       asked: null,
       offer: null,
@@ -363,8 +364,8 @@ export class Replacing {
     const before = line.sessionId
     clearTimeout(line.timer)
     this.#lines.bind(line, sessionId)
-    const { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told, maxForwards } = next
-    const known = { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told, maxForwards }
+    const { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, theirs, told, maxForwards } = next
+    const known = { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, theirs, told, maxForwards }
     Object.assign(line, { ...known, asked: null })
     return before
   }

@@ -117,6 +117,8 @@ export interface NegotiatedMedia {
   srtp: SrtpKeys | null
   /** Null: keys do not come by DTLS. */
   dtls: NegotiatedDtls | null
+  /** All that the far end has named. */
+  theirs: readonly PayloadFormat[]
 }
 
 /** Our role in DTLS; of the far end, its certificate, association, and half of ICE, or null for none. */
@@ -184,16 +186,18 @@ export function createOffer(capabilities: Capabilities, direction: Direction, se
   const keys = offeredKeys(capabilities, previous)
   const codecs = codecsFor(keys, capabilities)
   const agreed = previous?.payloads ?? []
+  const named = [...agreed, ...(session.theirs ?? [])]
   const payloads: PayloadFormat[] = []
   for (const codec of codecs) {
-    const known = agreed.find(payload => isCodec(payload, codec))
-    const payloadType = known?.payloadType ?? freePayloadType(codec.payloadType, [...agreed, ...payloads])
+    // One that has a number of its own keeps it, whatever else a far end calls it.
+    const known = (codec.payloadType < DYNAMIC[0]! ? agreed : named).find(payload => isCodec(payload, codec))
+    const payloadType = known?.payloadType ?? freePayloadType(codec.payloadType, [...named, ...payloads])
     payloads.push({ ...codec, payloadType, fmtp: codec.fmtp ?? null })
   }
   if (capabilities.telephoneEvent) {
     for (const clockRateHz of new Set(codecs.map(codec => codec.clockRateHz))) {
-      const known = agreed.find(payload => isEvent(payload) && payload.clockRateHz === clockRateHz)
-      const payloadType = known?.payloadType ?? freePayloadType(FIRST_EVENT_PAYLOAD_TYPE, [...agreed, ...payloads])
+      const known = named.find(payload => isEvent(payload) && payload.clockRateHz === clockRateHz)
+      const payloadType = known?.payloadType ?? freePayloadType(FIRST_EVENT_PAYLOAD_TYPE, [...named, ...payloads])
       payloads.push(telephoneEvent(payloadType, clockRateHz))
     }
   }
@@ -231,11 +235,20 @@ const telephoneEvent = (payloadType: number, clockRateHz: number): PayloadFormat
   fmtp: '0-15',
 })
 
-/** The first one from this on that means nothing else: once agreed, it means the same for the whole call (RFC 3264 §8.3.2). */
+/** Dynamic ones (RFC 3551 §3), then those that are assigned to nothing and look like no RTCP beside it (RFC 5761 §4). */
+const DYNAMIC = [...range(96, 128), ...range(35, 64)]
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i)
+}
+
+/**
+ * The first one from this on that means nothing else: once somebody has named it, it means the same for the whole call (RFC 3264 §8.3.2). If all
+ * mean something, one that the far end cannot have taken has to.
+ */
 function freePayloadType(first: number, known: readonly PayloadFormat[]): number {
-  let payloadType = first
-  while (known.some(payload => payload.payloadType === payloadType)) payloadType++
-  return payloadType
+  const isFree = (one: number): boolean => !known.some(({ payloadType }) => payloadType === one)
+  return [...range(first, 128), ...DYNAMIC].find(isFree) ?? first
 }
 
 function ourMedia(
@@ -514,5 +527,6 @@ function negotiated(
       media.direction === 'sendonly' || media.direction === 'inactive' || effectiveDirection(media) !== media.direction,
     srtp: keysOf(protection, own),
     dtls: protection === 'active' || protection === 'passive' ? dtlsAgreed(media, protection) : null,
+    theirs: media.payloads,
   }
 }

@@ -1,4 +1,4 @@
-import { AT_ANY_TIME, formatSdp, type MediaDescription, parseSdp } from './sdp.ts'
+import { AT_ANY_TIME, formatSdp, type MediaDescription, type PayloadFormat, parseSdp } from './sdp.ts'
 
 /** Identity of our descriptions in one call (the `o=` line). */
 export interface SdpSession {
@@ -6,6 +6,8 @@ export interface SdpSession {
   id: string
   /** The last description sent in this call; the version grows by one if the new one differs (RFC 3264 §8). */
   previous: Uint8Array | null
+  /** Payload types that the far end has named in this call, also those that we did not take: they mean nothing else (§8.3.2). Absent: none yet. */
+  theirs?: readonly PayloadFormat[]
 }
 
 /**

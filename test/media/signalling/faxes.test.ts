@@ -110,6 +110,15 @@ test('a partner who refuses is why: the Warning says so', async () => {
   assert.match(await asks.expect('SIP/2.0 488'), /"T\.38 cannot pass: the other party has no T\.38"/)
 })
 
+test('who is put on hold while T.38 is asked is told so once it has refused that', async () => {
+  await goesOver()
+  await isAsked()
+  await media.run('leg.hold', { legId: legs[1], held: true, sources: [] })
+  await asked.respond(488)
+  await isAsked(2)
+  assert.match(lastInvite(asked), /m=audio [1-9][\s\S]*\r\na=sendonly\r\n/)
+})
+
 test('a call that begins as a fax has nobody yet whom it could be passed on to: 488, no such media (RFC 3261 §20.43)', async () => {
   const faxes = await RawPhone.open(media)
   const before = media.of('leg.incoming').length

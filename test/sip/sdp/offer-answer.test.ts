@@ -4,6 +4,7 @@ import {
   applyAnswer,
   type Capabilities,
   createOffer,
+  L16_16000,
   OPUS,
   PCMA,
   PCMU,
@@ -238,6 +239,31 @@ test('RFC 3264 §8.3.2: our re-offer keeps the meaning of every payload type tha
       assert.is(new Set(numbers!.split(' ')).size, 4, later)
     }
   }
+})
+
+test('RFC 3264 §8.3.2: a payload type that the far end has offered, and we did not take, means nothing else later', () => {
+  const ours = { ...OURS, codecs: [OPUS, L16_16000, PCMU] }
+  const lines = ['m=audio 4000 RTP/AVP 0 111 101 112', 'a=rtpmap:111 AMR-WB/16000', 'a=rtpmap:101 speex/8000']
+  const { answer, media } = answered(offer(...lines, 'a=rtpmap:112 opus/48000/2'), 'sendrecv', ours)
+  const session = { id: '77', previous: answer, theirs: media.theirs }
+  const later = Buffer.from(createOffer(ours, 'sendonly', session)).toString()
+  assert.equal(later.match(/a=rtpmap:\d+ \S+/g), [
+    ...['a=rtpmap:112 opus/48000/2', 'a=rtpmap:113 L16/16000', 'a=rtpmap:0 PCMU/8000'],
+    ...[
+      'a=rtpmap:102 telephone-event/48000',
+      'a=rtpmap:103 telephone-event/16000',
+      'a=rtpmap:104 telephone-event/8000',
+    ],
+  ])
+})
+
+test('who has given every dynamic payload type a meaning gets one that is assigned to nothing', () => {
+  const ours = { ...OURS, codecs: [PCMU] }
+  const numbers = Array.from({ length: 32 }, (_, i) => 96 + i)
+  const lines = [`m=audio 4000 RTP/AVP 0 ${numbers.join(' ')}`, ...numbers.map(one => `a=rtpmap:${one} X${one}/8000`)]
+  const { answer, media } = answered(offer(...lines), 'sendrecv', ours)
+  const session = { id: '77', previous: answer, theirs: media.theirs }
+  assert.match(Buffer.from(createOffer(ours, 'sendonly', session)).toString(), 'a=rtpmap:35 telephone-event/8000')
 })
 
 test.run()
