@@ -1,4 +1,4 @@
-import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import { FRAME_MS, type Frame, NARROWBAND_HZ, samplesPerFrame } from '../../codecs/audio.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
 import { DtmfEventReader, type DtmfPacket, EVENT_TIMEOUT_MS } from '../rtp/dtmf-events.ts'
 import { KeySender } from '../rtp/key-sender.ts'
@@ -17,18 +17,26 @@ export class LegKeys {
   #reader = new DtmfEventReader()
   /** Created with the first key, since few legs are sent any. */
   #sender: KeySender | null = null
-  #frameUnits: number | undefined
+  #frameUnits = samplesPerFrame(NARROWBAND_HZ)
   readonly #clock = new SenderClock()
   #beganAt = 0
   /** The timestamp of the last event, as its sender wrote it and as it is counted, and when its last packet came [ms]. */
   readonly #event = { written: -1, counted: 0, at: 0 }
 
-  /** Keys use the clock of their audio (RFC 4733 §2.1). */
-  clockAt(clockRateHz: number): void {
+  /** Keys use the clock of their audio (RFC 4733 §2.1). @returns the end of a key that was being sent by the clock before, or null */
+  clockAt(clockRateHz: number): DtmfPacket | null {
+    const frameUnits = (clockRateHz * FRAME_MS) / 1000
+    if (frameUnits === this.#frameUnits) return null
     this.#reader = new DtmfEventReader(clockRateHz)
-    this.#frameUnits = (clockRateHz * FRAME_MS) / 1000
-    this.#sender = null
-    this.isSending = false
+    this.#frameUnits = frameUnits
+    const end = this.#sender?.useClock(frameUnits) ?? null
+    this.isSending = this.#sender?.busy === true
+    return end
+  }
+
+  /** No more events are agreed for sending. */
+  useTones(): void {
+    this.#sender?.useTones()
   }
 
   /** A packet of audio arrived as fast as any. @param timestamp in units of 8 kHz */

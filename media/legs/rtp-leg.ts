@@ -6,6 +6,7 @@ import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { Quality } from '../protocol.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
 import { Continuity, type HeldPacket } from '../rtp/continuity.ts'
+import { type DtmfPacket, END_PACKETS } from '../rtp/dtmf-events.ts'
 import { isKey, KEY_MS } from '../rtp/key-sender.ts'
 import { SourceLatch } from '../rtp/latch.ts'
 import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
@@ -51,6 +52,8 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
   #media: LegMedia | null = null
   /** Payload types of its telephone events and its comfort noise; -1: none. Here, because each packet asks for them. */
   #eventType = -1
+  /** Payload type of the key that is being sent. */
+  #keyType = -1
   #noiseType = -1
   /** The fax that replaces the audio; null: none. */
   #fax: FaxWay | null = null
@@ -149,6 +152,7 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.#media = media
     this.#eventType = media.telephoneEvent.receive ?? -1
     this.#noiseType = media.comfortNoise ?? -1
+    if (media.telephoneEvent.send === null) this.#keys.useTones()
     const listened = this.#listens
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
     if (!listened && this.#listens) this.#audio?.jitter.resume()
@@ -189,6 +193,9 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     const audio = isSame ? null : this.#codecs.next(media)
     if (isSame || audio !== null) this.law = isLaw(media.codec) ? media.codec : null
     if (audio === null) return
+    const cut = this.#keys.clockAt(audio.clockRateHz)
+    // In the stream in which it began.
+    for (let times = cut === null ? 0 : END_PACKETS; times > 0; times--) this.#sendEvent(cut!)
     if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeSource(media, now)
     audio.agree(media, now, before !== null)
     if (this.isLeftAlone) audio.leaveAlone?.()
@@ -198,7 +205,6 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.#reports.heard.use(audio.jitter)
     this.#reports.clockRateHz = audio.clockRateHz
     this.isWide = audio.isWide
-    if (before !== null || audio.clockRateHz !== LEG_CLOCK_HZ) this.#keys.clockAt(audio.clockRateHz)
   }
 
   /** Each clock rate has an SSRC of its own (RFC 7160 §4.1), and no two parties have one (RFC 3550 §8.2). By WebRTC descriptions name it, and it stays. */
@@ -701,17 +707,21 @@ export class RtpLeg extends Leg implements PacketTaker, StreamListener {
     this.tones.sent(this.#now)
     const tone = this.#keys.tone()
     const event = tone === null ? this.#keys.event(this.#sender.timestamp) : null
-    const eventType = this.#media!.telephoneEvent.send
-    if (event === null || eventType === null) this.#sendPacket(audio, audio.add(tone ?? frame, null, null))
+    if (event === null) this.#sendPacket(audio, audio.add(tone ?? frame, null, null))
     else if (!event.send) this.#sendPacket(audio, audio.add(null, null, null))
     else {
       // The event is not part of the audio in a partial packet.
       this.#sendPacket(audio, audio.flush())
-      const { payload, timestamp, marker } = event
-      this.#sender.packet.set(payload, RTP_HEADER_BYTES)
-      const packet = this.#sender.write(eventType, payload.length, timestamp, marker)
-      this.#sendOut(packet, RTP_HEADER_BYTES + payload.length)
+      this.#sendEvent(event)
     }
+  }
+
+  /** A key keeps the payload type with which it began: with another it would be a second one. */
+  #sendEvent({ payload, timestamp, marker }: DtmfPacket): void {
+    if (marker) this.#keyType = this.#media!.telephoneEvent.send!
+    this.#sender.packet.set(payload, RTP_HEADER_BYTES)
+    const packet = this.#sender.write(this.#keyType, payload.length, timestamp, marker)
+    this.#sendOut(packet, RTP_HEADER_BYTES + payload.length)
   }
 
   /** Queues a key to be sent; false if it is not a key, too many wait, or the far end accepts none this way. */

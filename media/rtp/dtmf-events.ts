@@ -187,7 +187,7 @@ export class DtmfEventReader {
 /** Keys that may wait to be sent; further ones are refused and counted. */
 const DTMF_QUEUE_KEYS = 64
 /** The E bit is sent three times (RFC 4733 §2.5.1.4). */
-const END_PACKETS = 3
+export const END_PACKETS = 3
 const MIN_TONE_MS = 100
 /** Keeps the duration below 0xffff units, so that no event needs segments. */
 const MAX_TONE_MS = 8_000
@@ -275,6 +275,33 @@ export class DtmfEventWriter {
     if (packet.send) this.#write(Math.min(tick + 1, toneTicks) * this.#frameUnits, tick + 1 >= toneTicks)
     if (tick + 1 === toneTicks + this.#gapTicks) this.#nextKey()
     return true
+  }
+
+  /** A key is being sent, or the gap after it. */
+  get isUnderWay(): boolean {
+    return this.#tick >= 0
+  }
+
+  /** Ends the key that is being sent before its time. @returns whether `packet` is its end; those that wait are not begun */
+  cutShort(): boolean {
+    if (!this.isUnderWay) return false
+    const ticks = this.#tick + 1
+    const isDown = ticks < this.#tones[this.#first]!
+    if (isDown) this.#write(ticks * this.#frameUnits, true)
+    this.packet.marker = false
+    this.#nextKey()
+    return isDown
+  }
+
+  /** Takes the keys that wait, in their order. */
+  takeWaiting(): { key: DtmfKey; toneMs: number }[] {
+    const begun = this.isUnderWay ? 1 : 0
+    const waiting = Array.from({ length: this.#queued - begun }, (_, i) => {
+      const slot = (this.#first + begun + i) % DTMF_QUEUE_KEYS
+      return { key: KEYS[this.#codes[slot]!]!, toneMs: this.#tones[slot]! * this.#frameMs }
+    })
+    this.clear()
+    return waiting
   }
 
   /** Drops the keys that wait; the one being sent is finished, so that the far end sees its end. */

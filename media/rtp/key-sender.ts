@@ -17,7 +17,7 @@ const FRAME: Frame = new Int16Array(LEG_FRAME)
 
 /** Sends a leg's keys: as telephone events (RFC 4733) if the far end accepts them, otherwise as tones in the audio. */
 export class KeySender {
-  readonly #events: DtmfEventWriter
+  #events: DtmfEventWriter
   readonly #tones: Tone[] = []
 
   /** @param frameUnits units of the audio clock per tick */
@@ -37,6 +37,20 @@ export class KeySender {
     return true
   }
 
+  /** The audio has another clock from now on: what waits is sent in that. @returns the end of the key that was being sent, or null */
+  useClock(frameUnits: number): DtmfPacket | null {
+    const before = this.#events
+    const isCut = before.cutShort()
+    this.#events = new DtmfEventWriter({ frameUnits })
+    for (const { key, toneMs } of before.takeWaiting()) this.#events.enqueue(key, toneMs)
+    return isCut ? before.packet : null
+  }
+
+  /** No more events are agreed: what waits is sent as tones, after the event that is being sent. */
+  useTones(): void {
+    for (const { key, toneMs } of this.#events.takeWaiting()) this.enqueue(key, 'tone', toneMs)
+  }
+
   /** The packet of a key for this tick, or with `send` false the gap after it; null: normal audio. */
   event(timestamp: number): DtmfPacket | null {
     return this.#events.tick(timestamp) ? this.#events.packet : null
@@ -44,6 +58,7 @@ export class KeySender {
 
   /** The frame that replaces the audio in this tick, or null. */
   tone(): Frame | null {
+    if (this.#events.isUnderWay) return null
     for (let tone = this.#tones[0]; tone !== undefined; tone = this.#tones[0]) {
       if (tone.pull(FRAME)) return FRAME
       this.#tones.shift()

@@ -432,4 +432,91 @@ test('after an RTCP BYE another source of the party is heard at once', () => {
   assert.ok(heard >= 10, `${heard}`)
 })
 
+/** What is sent in events, by payload type: key, start, duration, whether it is the end. */
+class Pressed {
+  readonly leg: RtpLeg
+  readonly events: { type: number; key: number; at: number; units: number; isEnd: boolean; ssrc: number }[] = []
+  readonly #room: Room
+  readonly #media: LegMedia
+  #tick = 0
+
+  constructor() {
+    const out = {
+      sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes.subarray(0, length)),
+      sendRtcp: () => {},
+    }
+    this.leg = new RtpLeg('part_a', out, NO_HOOKS, seeded(7), () => {})
+    this.#room = new Room({ roomId: 'call_1', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 2 })
+    this.#media = mediaOf('192.0.2.1')
+    this.leg.connect(this.#media, 0)
+    this.#room.legs.push(this.leg)
+  }
+
+  agree(changes: Partial<LegMedia>): void {
+    this.leg.connect({ ...this.#media, ...changes }, this.#tick * 20)
+  }
+
+  run(ticks: number): void {
+    run(this.#room, ticks, () => {}, this.#tick)
+    this.#tick += ticks
+  }
+
+  #take(bytes: Uint8Array): void {
+    const packet = new RtpPacket()
+    parseRtp(bytes, packet)
+    if (packet.payloadLength !== 4) return
+    const [key = 0, flags = 0, high = 0, low = 0] = bytes.subarray(packet.payloadOffset)
+    const { payloadType: type, timestamp: at, ssrc } = packet
+    this.events.push({ type, key, at, units: high * 256 + low, isEnd: flags >= 0x80, ssrc })
+  }
+}
+
+test('a key during which telephone events get another payload type is sent whole, with the one it began with; the next has the new one', () => {
+  const far = new Pressed()
+  for (const key of '56') assert.ok(far.leg.sendKey(key))
+  far.run(2)
+  far.agree({ codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8], telephoneEvent: { send: 96, receive: 96 } })
+  far.run(20)
+  const [five, six] = [5, 6].map(key => far.events.filter(one => one.key === key))
+  assert.equal([...new Set(five!.map(({ type, at }) => `${type} ${at}`))].length, 1)
+  assert.equal([five![0]!.type, five!.at(-1)!.isEnd, five!.at(-1)!.units], [101, true, 800])
+  assert.equal([...new Set(six!.map(({ type }) => type))], [96])
+  assert.equal([six!.at(-1)!.isEnd, six!.at(-1)!.units], [true, 800])
+})
+
+test('a key during which the audio gets another clock ends in its own stream, and those that wait follow in the new one', () => {
+  const far = new Pressed()
+  for (const key of '56') assert.ok(far.leg.sendKey(key))
+  far.run(2)
+  far.agree({
+    codec: 'L16/16000',
+    payloadType: 112,
+    receivePayloadTypes: [112],
+    telephoneEvent: { send: 97, receive: 97 },
+  })
+  far.run(20)
+  const [five, six] = [5, 6].map(key => far.events.filter(one => one.key === key))
+  assert.equal(
+    five!.slice(-3).map(({ type, isEnd }) => [type, isEnd]),
+    [
+      [101, true],
+      [101, true],
+      [101, true],
+    ],
+  )
+  assert.equal([...new Set(five!.map(({ ssrc, at }) => `${ssrc} ${at}`))].length, 1)
+  assert.equal([six![0]!.type, six!.at(-1)!.isEnd, six!.at(-1)!.units], [97, true, 1600])
+  assert.not.equal(six![0]!.ssrc, five![0]!.ssrc)
+})
+
+test('keys that wait as events follow as tones once no events are agreed', () => {
+  const far = new Pressed()
+  for (const key of '56') assert.ok(far.leg.sendKey(key))
+  far.run(2)
+  far.agree({ telephoneEvent: { send: null, receive: null } })
+  far.run(40)
+  assert.equal([...new Set(far.events.map(({ key }) => key))], [5])
+  assert.is(far.events.at(-1)!.isEnd, true)
+})
+
 test.run()
