@@ -132,6 +132,8 @@ export type NegotiationError = {
 }
 
 const DEFAULT_PTIME_MS = 20
+/** Of G.711 and whatever has as many octets (RFC 3551 §4.2); linear audio has twice as many per sample. */
+const MAX_PACKET_MS = 200
 const FIRST_EVENT_PAYLOAD_TYPE = 101
 
 const sends = (direction: Direction): boolean => direction === 'sendrecv' || direction === 'sendonly'
@@ -268,8 +270,13 @@ function ourMedia(
     direction,
     rtcpMux,
     ptimeMs: capabilities.ptimeMs ?? DEFAULT_PTIME_MS,
+    maxptimeMs: Math.min(...payloads.map(longestMs)),
   }
 }
+
+/** How much of it we take in one packet (RFC 8866 §6.4). */
+const longestMs = ({ name, clockRateHz }: PayloadFormat): number =>
+  name === L16_8000.name ? (MAX_PACKET_MS * PCMU.clockRateHz) / (2 * clockRateHz) : MAX_PACKET_MS
 
 /** Our DTLS parameters for a description. */
 const ourSide = (

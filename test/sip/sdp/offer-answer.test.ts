@@ -241,6 +241,17 @@ test('RFC 3264 §8.3.2: our re-offer keeps the meaning of every payload type tha
   }
 })
 
+test('RFC 8866 §6.4: our descriptions say how much audio we take in one packet', () => {
+  for (const [codecs, limit] of [
+    [[PCMU, OPUS], 200],
+    [[L16_16000, PCMU], 50],
+  ] as const) {
+    const offered = createOffer({ ...OURS, codecs }, 'sendrecv', SESSION)
+    assert.match(Buffer.from(offered).toString(), `\r\na=maxptime:${limit}\r\n`)
+  }
+  assert.match(answered(offer(...AUDIO)).text, '\r\na=maxptime:200\r\n')
+})
+
 test('RFC 3264 §8.3.2: a payload type that the far end has offered, and we did not take, means nothing else later', () => {
   const ours = { ...OURS, codecs: [OPUS, L16_16000, PCMU] }
   const lines = ['m=audio 4000 RTP/AVP 0 111 101 112', 'a=rtpmap:111 AMR-WB/16000', 'a=rtpmap:101 speex/8000']
