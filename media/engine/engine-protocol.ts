@@ -212,6 +212,8 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   'leg.follow': { request: { legId: string; link: SharedArrayBuffer | null; thread: number }; reply: Ok }
   /** A message from another thread. */
   'engine.cross': { request: { message: CrossMessage }; reply: Ok }
+  /** Another thread has died: what it has said about rooms of this one is void. */
+  'engine.died': { request: { thread: number }; reply: Ok }
   'engine.snapshot': { request: Record<string, never>; reply: EngineSnapshot }
   'engine.stats': {
     request: Record<string, never>

@@ -140,6 +140,7 @@ export class Engine {
       ...this.#guests.commands,
       ...this.#lent.handlers,
       'engine.cross': ({ message }) => this.#crossed(message),
+      'engine.died': ({ thread }) => this.#rooms.threadDied(thread),
       'engine.snapshot': () => this.snapshot(),
       'engine.stats': () => this.stats(),
       'engine.close': () => this.shutdown(),

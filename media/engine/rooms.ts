@@ -330,6 +330,12 @@ export class Rooms {
     this.#unschedule(annex)
   }
 
+  /** Pauses that another thread had set are over: so are the calls of its legs. */
+  threadDied(thread: number): Ok {
+    this.#spans.threadDied(thread, this.#rooms.values())
+    return {}
+  }
+
   /** Reads what other threads have set about pauses, before anything is heard, captured or pressed. */
   refresh(room: Room): void {
     if (this.#spans.isDue(room)) this.#syncPause(room)

@@ -55,8 +55,13 @@ export class PauseBoard {
     const bytes = Buffer.from(text)
     details.set(bytes.subarray(0, DETAIL_BYTES))
     words[1] = bytes.length
-    const change = ((Atomics.load(words, 0) & ~(PAUSED | MASKED)) + CHANGE) | 0
-    Atomics.store(words, 0, change | bits)
+    change(words, bits)
+  }
+
+  /** Another thread has died: its pause is over, if there is one. */
+  erase(thread: number): void {
+    const { words } = this.#slots[thread]!
+    if ((Atomics.load(words, 0) & PAUSED) !== 0) change(words, 0)
   }
 
   /** Whether any thread has written since the last `read`. */
@@ -81,6 +86,12 @@ export class PauseBoard {
     this.#isRead = true
     return all === null && hasPassed ? PASSED : all
   }
+}
+
+/** The thread that writes there is the only one that does, as long as it lives. */
+function change(words: Int32Array, bits: number): void {
+  const next = ((Atomics.load(words, 0) & ~(PAUSED | MASKED)) + CHANGE) | 0
+  Atomics.store(words, 0, next | bits)
 }
 
 const bothOf = (one: RoomPause, other: RoomPause): RoomPause => ({

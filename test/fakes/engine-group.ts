@@ -57,6 +57,7 @@ export class EngineGroup {
   /** A thread dies with all that it was about to say, and another one takes its place. @returns the legs that have no audio any more */
   die(thread: number): string[] {
     this.#engines[thread] = this.#make(thread)
+    for (const [index, engine] of this.#engines.entries()) if (index !== thread) engine.do('engine.died', { thread })
     return this.#crossings.lost(thread)
   }
 

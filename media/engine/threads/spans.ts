@@ -84,6 +84,17 @@ export class Spans {
     room.isSpread = true
   }
 
+  /**
+   * Nobody else takes back the pauses of a thread that has died.
+   *
+   * @param rooms those of this thread. Of others' rooms their own threads do it: the next one in the place of the dead may have written there by now,
+   * which it can in ours only after this
+   */
+  threadDied(thread: number, rooms: Iterable<Room>): void {
+    for (const room of rooms) this.#spans.get(room)?.board.erase(thread)
+    for (const { board } of this.#reserved.values()) board.erase(thread)
+  }
+
   close(room: Room): void {
     this.#spans.get(room)?.board.write(null)
     this.#spans.delete(room)

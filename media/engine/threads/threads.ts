@@ -158,6 +158,10 @@ export class Threads {
 
   /** A thread has died. @returns the legs that have no audio any more: its own, and those of others that were in its rooms */
   lost(thread: number): string[] {
+    // Before the next thread in its place is told anything.
+    for (const [index, other] of this.#threads.entries()) {
+      if (index !== thread) void other.request('engine.died', { thread })
+    }
     return this.#crossings.lost(thread)
   }
 

@@ -503,6 +503,35 @@ test('a transcript of a room goes on when the thread of one of its legs has died
   await own.close()
 })
 
+test("a pause of a leg ends with the thread that dies under it; a pause of the others' room stays", async () => {
+  await three()
+  move('part_bb', roomOf('call_of_part_a'))
+  move('part_ccc', roomOf('call_of_part_a'))
+  const pause = { maxSeconds: 600, reason: 'payment', maskDtmf: true, destinationLegId: null }
+  const pressed = (): string[] => {
+    const from = engine.of('leg.dtmf').length
+    for (const legId of ['part_a', 'part_ccc']) {
+      engine.engine.do('leg.key', { legId, key: '5', source: 'info', durationMs: 160 })
+      engine.run(SECOND)
+    }
+    const told = engine.of('leg.dtmf').slice(from)
+    return told.map(({ key }) => key)
+  }
+  engine.engine.do('capture.pause', { target: { legId: 'part_bb' }, ...pause })
+  engine.run(SETTLED)
+  assert.equal(pressed(), ['*', '*'])
+  assert.equal(engine.engine.die(1), ['part_bb'])
+  engine.engine.do('leg.close', { legId: 'part_bb' })
+  // What was on its way is of the pause, and a key that comes late.
+  engine.run(4 * SECOND)
+  assert.equal(pressed(), ['5', '5'])
+  engine.engine.do('capture.pause', { target: { roomId: 'call_of_part_a' }, ...pause })
+  engine.run(SETTLED)
+  engine.engine.die(1)
+  engine.run(4 * SECOND)
+  assert.equal(pressed(), ['*', '*'])
+})
+
 /** Whose figures the reply to this leg's end tells. */
 async function toldBy(legId: string): Promise<Record<string, number>> {
   const closed = await engine.engine.do('leg.close', { legId })

@@ -72,7 +72,9 @@ test('with a thread its legs are lost, and those of others in its rooms; other l
     threads.all[index]!.request('leg.move', { legId, room: { roomId, ...room }, mustExist: true, muted: false })
   await go(0, 'part_0b', 'call_1')
   await go(1, 'part_1b', 'call_0')
+  asked.length = 0
   assert.equal(threads.lost(0).sort(), ['part_0a', 'part_0b', 'part_1b'])
+  assert.equal(asked, ['1 engine.died'], 'before anybody can be led from the next thread into a room of another')
   assert.is(threads.ofRoom('call_0'), undefined)
   assert.is(threads.ofRoom('call_1'), threads.all[1])
   asked.length = 0
