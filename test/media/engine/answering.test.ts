@@ -52,6 +52,24 @@ test('a leg with `answering` is listened to from its answer on, wherever it goes
   rmSync(dataDir, { recursive: true })
 })
 
+test('a machine that is told by its beep has said all: its end is told at the same time', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-answering-'))
+  const engine = new TestEngine(dataDir)
+  const machine = await engine.join('part_1', {
+    capture: { recordingId: null, transcript: null, answering: ANSWERING },
+  })
+  engine.say(machine, prompt('announcement').subarray(0, 7200), 15)
+  engine.say(machine, renderTone({ segments: [{ hz: [1000], ms: 300 }] }, 8000), 30)
+  const [answer] = engine.of('leg.answered_by')
+  assert.equal([answer?.answeredBy, answer?.cause], ['machine', 'beep'])
+  assert.equal(
+    engine.of('leg.message_ended').map(({ ended, ms }) => [ended, ms]),
+    [['beep', answer!.ms]],
+  )
+  await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
 /** Sends comfort noise, whose level is updated every 400 ms and varies by 10 dB. */
 const rest = (engine: TestEngine, { speaker }: FarEnd, level: number, ticks: number): void =>
   engine.run(ticks, tick => {

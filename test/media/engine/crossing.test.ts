@@ -431,6 +431,24 @@ test('what was said before tones were taken out is not mixed after that, and a p
   assert.equal(b.farEnd.received.events, [])
 })
 
+test('nor is what was mixed before tones were taken out heard by a guest after that', async () => {
+  const [a, , c] = await three()
+  // The thread of the listener is the first: in each tick it hears what the room's thread has mixed in the one before.
+  move('part_a', roomOf('call_of_part_ccc'))
+  speak([c], SECOND)
+  const from = a.farEnd.received.payloads.length
+  assert.ok(levelOf(c.hz, a.farEnd.received.heard(from - SECOND / 2)) > HEARD)
+  engine.engine.do('capture.pause', {
+    target: { roomId: 'call_of_part_ccc' },
+    ...{ maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null },
+  })
+  speak([c], 3)
+  assert.ok(
+    a.farEnd.received.heard(from).every(sample => sample === 0),
+    'it is cut off with the next tick',
+  )
+})
+
 test('a recording of the first call goes on with who leaves it for a room of another thread, and ends with the last of them', async () => {
   const own = { capture: { recordingId: 'call_recorded', transcript: null } }
   const caller = await engine.join('part_a', { roomId: 'call_of_part_a', ...own })

@@ -7,6 +7,7 @@ import type { RoomSpec } from '../../../media/protocol.ts'
 import { MANIFEST_FILE, partialDir } from '../../../media/recordings/recording-manifest.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { crossing } from '../../fakes/engine-group.ts'
+import { ScriptedEar } from '../../fakes/scripted-ear.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from '../engine/party.ts'
 
@@ -204,6 +205,29 @@ test('a caller who is moved to a conference stays on the recording of the call, 
   for (const at of [0, 1]) assertHolds(samples[0]!, at, CALLER_HZ)
   assertHolds(samples[1]!, 0, null)
   assertHolds(samples[1]!, 1, PRODUCT_HZ)
+})
+
+test('the recording and the transcript of a conference end when its last member has left it, though all are on calls of their own yet', async () => {
+  const own = new TestEngine(dataDir, { stt: new ScriptedEar() })
+  const session = { ...SESSION, capture: { recordingId: 'call_session', transcript: null } }
+  const parties = [await own.join('part_a', session), await own.join('part_bb', session)]
+  const target = { roomId: SESSION.roomId }
+  own.engine.do('transcript.start', { transcriptId: 'call_session', target, language: null })
+  own.run(TICKS, tick => {
+    for (const party of parties) party.speaker.speak(toneFrame(CALLER_HZ, tick), own.now)
+  })
+  const leaves = (legId: string) => {
+    const room = { ...SESSION, roomId: `call_of_${legId}`, kind: 'call' as const }
+    own.engine.do('leg.move', { legId, room, mustExist: false, muted: false })
+    own.run(TICKS)
+  }
+  leaves('part_a')
+  assert.equal([own.of('recording.ready'), own.of('transcript.ready')], [[], []])
+  leaves('part_bb')
+  await own.until(() => own.of('recording.ready').length + own.of('transcript.ready').length === 2)
+  const lengths = [...own.of('recording.ready'), ...own.of('transcript.ready')].map(({ durationMs }) => durationMs)
+  for (const ms of lengths) assert.ok(ms >= 1900 && ms <= 2100, `${ms} ms`)
+  await own.close()
 })
 
 test('a card payment that goes on in the room into which its call is moved is one stretch of silence', async () => {

@@ -341,6 +341,20 @@ test('the prompts of a collection fall silent at a word, and with `playThrough` 
   assert.not(isSilent())
 })
 
+test('a question that is answered by keys alone hears no words, though the one before it, which was not over, did', async () => {
+  collect()
+  engine.say(caller, VOICE.subarray(0, 4000))
+  collect({ collectId: 'c2', speech: null })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  assert.is(ear.heard.length, 0)
+  pressKey(7)
+  engine.run(60)
+  assert.equal(
+    engine.of('leg.collected').map(({ collectId, digits }) => [collectId, digits]),
+    [['c2', '7']],
+  )
+})
+
 test('a transcript of a room tells who said what and when, its last words before its end', async () => {
   const agent = await engine.join(AGENT)
   const startedAt = engine.now
