@@ -10,8 +10,8 @@ export const queueCallSchema = Type.Object({
   livemode: Type.Boolean(),
   queue_id: Type.String(),
   position: Type.Integer({ description: '1 is the next to be answered; 0: it has left the line.' }),
-  joined_at: timestamp(),
-  wait_ms: Type.Integer({ description: 'Waiting time.' }),
+  joined_at: timestamp('Decides its position. Who is back because the device of the agent is gone keeps it.'),
+  wait_ms: Type.Integer({ description: 'Waiting time, without that of talking before.' }),
   offered_to: nullable(Type.String({ description: 'The user whose phone is ringing for it.' })),
   outcome: nullable(
     Type.String({

@@ -53,6 +53,8 @@ export interface QueueCallRow extends TenantColumns {
   /** `joined_at` by the steady clock of node `joined_on` [ms]. */
   joined_ms: number | null
   joined_on: string | null
+  /** When it was back in line, because the device of its agent was gone; null: it was not. It waits since then, at its place by `joined_at`. */
+  back_at: string | null
   /** The agent whose phone rings for it. */
   offered_to: string | null
   /** The caller's leg. */

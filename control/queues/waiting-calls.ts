@@ -14,6 +14,7 @@ import type { QueueCallRow } from './tables.ts'
 /** Callers who wait in queues: rows of `queue_calls`, and their events. */
 
 type EventName = 'queue.call.joined' | 'queue.call.offered' | 'queue.call.left' | 'queue.call.overflowed'
+type Told = { type: EventName; at: string; outcome?: string | null; waitMs?: number }
 
 type Joining = Record<'callId' | 'legId' | 'queueId' | 'at', string> & { since?: string | undefined }
 
@@ -33,6 +34,7 @@ export async function joinQueue(
     joined_at: since,
     joined_ms: since === at ? steadyMsOf(trx) : null,
     joined_on: nodeOf(trx),
+    back_at: since === at ? null : at,
     offered_to: null,
     leg_id: legId,
     tried: '[]',
@@ -67,11 +69,11 @@ export async function applyToWaiting(
 const overflowAt = (fromMs: number, { max_wait_seconds: waitS }: QueueSettings): string | null =>
   waitS === 0 ? null : new Date(fromMs + waitS * 1000).toISOString()
 
-/** When a call that has left this queue had joined it. */
+/** When a call that has left this queue had joined it for the first time. */
 export async function joinedBefore(db: Db, tenant: Tenant, callId: string, queueId: string) {
   const visits = forTenant(db, tenant).select('queue_visits').selectAll().where('call_id', '=', callId)
-  const last = await visits.where('queue_id', '=', queueId).orderBy('left_at', 'desc').executeTakeFirst()
-  return last && new Date(Date.parse(last.left_at) - last.wait_ms).toISOString()
+  const first = await visits.where('queue_id', '=', queueId).orderBy('left_at').executeTakeFirst()
+  return first && new Date(Date.parse(first.left_at) - first.wait_ms).toISOString()
 }
 
 /** Offers a caller to an agent. False: the caller has left, or is offered to somebody else. */
@@ -105,10 +107,12 @@ export async function leaveQueue(
   const row = await scoped.find('queue_calls', callId)
   if (row === undefined) return null
   await scoped.delete('queue_calls').where('id', '=', callId).execute()
-  const visit = { queue_id: row.queue_id, call_id: callId, outcome, wait_ms: waitedMs(trx, row, at), left_at: at }
+  const waitMs = waitedMs(trx, row, at)
+  const visit = { queue_id: row.queue_id, call_id: callId, outcome, wait_ms: waitMs, left_at: at }
   await scoped.insert('queue_visits', visit)
   const isOverflow = outcome === 'disabled' || outcome === 'no_agents' || outcome === 'max_wait'
-  await tell(trx, tenant, row, { type: isOverflow ? 'queue.call.overflowed' : 'queue.call.left', at, outcome })
+  const type = isOverflow ? 'queue.call.overflowed' : 'queue.call.left'
+  await tell(trx, tenant, row, { type, at, outcome, waitMs })
   return row
 }
 
@@ -146,20 +150,20 @@ async function tell(
   trx: Trx,
   tenant: Tenant,
   row: QueueCallRow,
-  { type, at, outcome = null }: { type: EventName; at: string; outcome?: string | null },
+  { type, at, outcome = null, waitMs = waitedMs(trx, row, at) }: Told,
 ): Promise<void> {
   const position = outcome === null ? await positionOf(trx, tenant, row) : 0
   await appendEvent(trx, tenant, {
     type,
     at,
-    object: toQueueCall(row, { position, waitMs: waitedMs(trx, row, at), outcome }),
+    object: toQueueCall(row, { position, waitMs, outcome }),
     callId: row.id,
   })
 }
 
 /** How long a call has waited [ms]. */
 export const waitedMs = (db: Db, row: QueueCallRow, now: string): number =>
-  elapsedMs(db, { steadyMs: row.joined_ms, node: row.joined_on, at: row.joined_at }, now)
+  elapsedMs(db, { steadyMs: row.joined_ms, node: row.joined_on, at: row.back_at ?? row.joined_at }, now)
 
 /** A call, running or ended. */
 export const findCall = (db: Db, tenant: Tenant, id: string): Promise<CallRow | undefined> =>

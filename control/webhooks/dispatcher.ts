@@ -292,7 +292,6 @@ export class WebhookDispatcher implements Sender {
     const { store, now } = this.#parts
     const closed = { status: 'failed' as const, error: 'endpoint_disabled', next_attempt_at: null }
     await settle(store.db, delivery, { ...closed, updated: now().toISOString() })
-    this.counters.failed += 1
   }
 
   #count(status: string): void {

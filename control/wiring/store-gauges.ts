@@ -1,7 +1,8 @@
 import { Gauge, type Registry } from 'prom-client'
-import { elapsedMs, nodeOf } from '../kernel/store/node.ts'
+import { nodeOf } from '../kernel/store/node.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { AGENT_STATES } from '../queues/agent-schema.ts'
+import { waitedMs } from '../queues/waiting-calls.ts'
 
 /** How long values are cached, however often collectors ask [ms]. */
 const KEEP_MS = 5000
@@ -34,17 +35,13 @@ export class StoreGauges {
     )
   }
 
-  /** Called before each collection. False: the database cannot be queried, and the last values stay. */
-  async refresh(): Promise<boolean> {
+  /** Called before each collection. If the database cannot be queried, the last values stay. */
+  async refresh(): Promise<void> {
     const now = this.#now()
-    if (Math.abs(now.getTime() - this.#readAt) < KEEP_MS) return true
+    if (Math.abs(now.getTime() - this.#readAt) < KEEP_MS) return
     this.#readAt = now.getTime()
-    try {
-      await Promise.all([this.#readCalls(), this.#readAgents(), this.#readLines(now.toISOString()), this.#readTrunks()])
-      return true
-    } catch {
-      return false
-    }
+    const all = [this.#readCalls(), this.#readAgents(), this.#readLines(now.toISOString()), this.#readTrunks()]
+    await Promise.all(all).catch(() => {})
   }
 
   async #readCalls(): Promise<void> {
@@ -79,14 +76,9 @@ export class StoreGauges {
   }
 
   async #readLines(at: string): Promise<void> {
-    const lines = await this.#db
-      .selectFrom('queue_calls')
-      .select(({ fn }) => ['joined_on as node', fn.countAll<number | string>().as('n')])
-      .select(({ fn }) => [fn.min('joined_ms').as('steadyMs'), fn.min('joined_at').as('at')])
-      .groupBy('joined_on')
-      .execute()
-    const waits = lines.map(line => elapsedMs(this.#db, line, at))
-    this.#waiting.set(lines.reduce((sum, { n }) => sum + Number(n), 0))
+    const rows = await this.#db.selectFrom('queue_calls').selectAll().execute()
+    const waits = rows.map(row => waitedMs(this.#db, row, at))
+    this.#waiting.set(rows.length)
     this.#longest.set(Math.max(0, ...waits) / 1000)
   }
 

@@ -18,7 +18,7 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_channel_bad_stats_total: 'Counter reports of the media process that were invalid',
   tandem_channel_batch_events: 'Events of the media process in one transaction',
   tandem_webhooks_succeeded_total: 'Deliveries that were answered with 2xx',
-  tandem_webhooks_failed_total: 'Deliveries that were given up',
+  tandem_webhooks_failed_total: 'Deliveries that were given up after their last attempt',
   tandem_webhooks_retried_total: 'Attempts that failed and are tried again',
   tandem_webhooks_superseded_total: 'Attempts whose delivery was changed meanwhile',
   tandem_webhooks_broken_total: 'Attempts that failed on our side',

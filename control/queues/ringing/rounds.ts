@@ -191,7 +191,7 @@ export function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
 
 /** The wait is measured by the steady clock, so setting the time of day does not change it. */
 function waitingCall(db: Db, row: QueueCallRow, { own, now }: { own: RoundRows['own']; now: Date }): Waiting {
-  const since = now.getTime() - waitedMs(db, row, now.toISOString())
+  const since = now.getTime() - waitedMs(db, { ...row, back_at: null }, now.toISOString())
   const mayWaitMs = row.overflow_at === null ? null : Date.parse(row.overflow_at) - Date.parse(row.joined_at)
   return {
     kind: 'call',

@@ -157,7 +157,7 @@ const waiting = (db: Db, tenant: Tenant, ids: string[]) =>
     .select(({ fn }) => [
       'queue_id',
       fn.countAll<number | string>().as('waiting'),
-      fn.min<string | null>('joined_at').as('since'),
+      fn.min<string | null>(fn.coalesce('back_at', 'joined_at')).as('since'),
     ])
     .where('queue_id', 'in', ids)
     .groupBy('queue_id')

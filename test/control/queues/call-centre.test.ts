@@ -9,6 +9,7 @@ import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { agentStatusOf } from '../../../control/queues/agent-status.ts'
 import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
+import { queueStatsOf } from '../../../control/queues/settings/stats.ts'
 import { saveSettings, settingsOf } from '../../../control/queues/settings/store.ts'
 import { applyToWaiting } from '../../../control/queues/waiting-calls.ts'
 import { CallMetrics } from '../../../control/wiring/call-metrics.ts'
@@ -190,6 +191,45 @@ test('a caller whose agent is gone has its place in line still: before who has c
   world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   assert.is(world.legOf(ann)!.roomId, world.media.legs.get(first)!.roomId)
+  await world.close()
+})
+
+test('how long a caller had talked to the agent who is gone is no waiting, and it keeps its place if the next device is gone too', async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0 }, 'ann')
+  const [ann] = agents as [string]
+  const stats = async () => {
+    const queues = [(await forTenant(world.store.db, world.tenant).find('queues', queue))!]
+    const from = new Date(world.clock.now().getTime() - 3_600_000).toISOString()
+    return (await queueStatsOf(world.store.db, world.tenant, queues, { from, serviceS: 20 }))[0]!
+  }
+  await world.call(queue)
+  await world.settle()
+  for (const isLast of [false, false, true]) {
+    await world.later(3000)
+    world.media.pickUp(world.ringing(ann)[0]!.legId)
+    await world.settle()
+    if (isLast) break
+    await world.later(600_000)
+    world.media.hangUp(world.legOf(ann)!.legId, 'rtp_timeout')
+    await world.settle()
+    assert.is((await stats()).longest_wait_since, world.clock.now().toISOString())
+  }
+  const left = (await world.events('queue.call.left')).map(({ object }) => object)
+  assert.equal(
+    left.map(({ outcome, wait_ms }) => [outcome, wait_ms]),
+    [
+      ['answered', 3000],
+      ['answered', 3000],
+      ['answered', 3000],
+    ],
+  )
+  const joined = (await world.events('queue.call.joined')).map(({ object }) => object)
+  assert.equal(
+    joined.map(({ joined_at, wait_ms }) => [joined_at, wait_ms]),
+    [0, 1, 2].map(() => [joined[0].joined_at, 0]),
+  )
+  const { answered, average_wait_ms, service_level_pct } = await stats()
+  assert.equal([answered, average_wait_ms, service_level_pct], [3, 3000, 100])
   await world.close()
 })
 
