@@ -33,7 +33,7 @@ export async function modelUsage(
       fn.sum<number | string>('cost_micros').as('micros'),
     ])
     .where('day', '>=', from.slice(0, 10))
-    .where('day', '<=', to.slice(0, 10))
+    .where('day', '<=', new Date(Date.parse(to) - 1).toISOString().slice(0, 10))
     .groupBy(['period', 'purpose', 'model', 'is_priced'])
     .orderBy('purpose')
     .orderBy('model')
@@ -56,5 +56,5 @@ export async function modelUsage(
 const sum = (one: Paid, other: Paid): Paid => ({
   input_tokens: one.input_tokens + other.input_tokens,
   output_tokens: one.output_tokens + other.output_tokens,
-  cost: one.cost === null || other.cost === null ? null : one.cost + other.cost,
+  cost: one.cost === null || other.cost === null ? null : Math.round((one.cost + other.cost) * MICROS) / MICROS,
 })

@@ -54,7 +54,7 @@ const models = Type.Object(
   { ...tokens, purposes: Type.Array(Type.Object({ purpose: oneOf([...PURPOSES]), model: Type.String(), ...tokens })) },
   {
     description:
-      'Usage of language models by copilots, summaries and QA at the time of each request, as the provider counts it.',
+      'Usage of language models by copilots, summaries and QA at the time of each request, as the provider counts it. Of a partial day, those of all of it.',
   },
 )
 

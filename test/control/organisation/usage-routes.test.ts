@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { applyToLeg, endLeg, insertParty, loadLeg } from '../../../control/calls/records.ts'
 import { onAnswered } from '../../../control/calls/steps/decide.ts'
 import { newId } from '../../../control/kernel/ids.ts'
+import { ownedBy } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'
 import { makeCall, makerOf } from '../conformance/objects.ts'
@@ -56,6 +57,34 @@ test('GET /usage counts by day of UTC what began in it, in this mode, and how lo
   const month = (await world.ask('GET /v1/usage?granularity=month', { key })).body
   assert.is(month.from, '2026-11-01T00:00:00.000Z')
   assert.equal([month.data.length, month.data[0].calls.count, month.data[0].callbacks.count], [1, 3, 1])
+})
+
+test('models of a month up to a midnight are without the day that begins then, and costs are added as amounts of money are', async () => {
+  const { tenant } = makerOf(world)
+  const row = {
+    ...ownedBy(tenant),
+    purpose: 'call_summary' as const,
+    is_priced: 1 as const,
+    input_tokens: 1,
+    output_tokens: 1,
+  }
+  for (const [day, model, cost_micros] of [
+    ['2026-10-13', 'a', 100_000],
+    ['2026-10-13', 'b', 200_000],
+    ['2026-10-14', 'a', 400_000],
+  ] as const)
+    await world.store.db
+      .insertInto('model_usage')
+      .values({ ...row, day, model, cost_micros })
+      .execute()
+  const key = world.ours.keys.live
+  const upTo = async (to: string) => {
+    const path = `GET /v1/usage?granularity=month&from=2026-10-01T00:00:00Z&to=${to}`
+    return (await world.ask(path, { key })).body.data[0].models
+  }
+  const { purposes: _, ...before } = await upTo('2026-10-14T00:00:00Z')
+  assert.equal(before, { input_tokens: 2, output_tokens: 2, cost: 0.3 })
+  assert.is((await upTo('2026-10-14T00:00:00.001Z')).input_tokens, 3)
 })
 
 test('a time without end, or more days than an answer holds, is refused', async () => {
