@@ -12,14 +12,13 @@ import { agentStatusesOf } from '../queues/agent-status.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { type SuperviseMode, supervise } from '../queues/call-handling.ts'
-import { queueStatsOf } from '../queues/settings/stats.ts'
+import { DEFAULT_SERVICE_S, queueStatsOf } from '../queues/settings/stats.ts'
 import type { RingRow } from '../queues/tables.ts'
 
 /** Roles that may see the calls of others and listen in. */
 const SUPERVISORS: readonly UserRole[] = ['owner', 'admin', 'supervisor']
 /** Limit of each list; beyond it, use the API. */
 const MAX_SHOWN = 100
-const SERVICE_S = 20
 const MODES: readonly unknown[] = ['monitor', 'whisper', 'barge', 'stop'] satisfies SuperviseMode[]
 
 export interface FloorDeps {
@@ -53,7 +52,7 @@ export async function floorOf({ now }: Pick<FloorDeps, 'now'>, db: Db, tenant: T
   const queues = await scoped.select('queues').selectAll().orderBy('name').limit(MAX_SHOWN).execute()
   const { timezone } = await organisationSettings(db, tenant)
   const midnight = beginningOf(DateTime.fromJSDate(now(), { zone: timezone }))
-  const period = { from: midnight.toJSDate().toISOString(), serviceS: SERVICE_S }
+  const period = { from: midnight.toJSDate().toISOString(), serviceS: DEFAULT_SERVICE_S }
   const calls = await agentsCalls(db, tenant)
   const alerts = await runningAlerts(
     db,
@@ -61,6 +60,7 @@ export async function floorOf({ now }: Pick<FloorDeps, 'now'>, db: Db, tenant: T
     calls.map(({ call_id }) => call_id),
   )
   return {
+    at: now().toISOString(),
     agents: agents.map(({ user_id, status, since, ringing, call }, at) => ({
       user_id,
       name: users[at]?.name || users[at]?.email,

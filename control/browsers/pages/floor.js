@@ -35,14 +35,14 @@ export class Floor {
     clearInterval(this.#timer)
   }
 
-  show({ agents, queues, calls }) {
+  show({ at, agents, queues, calls }) {
     const nameOf = userId => agents.find(agent => agent.user_id === userId)?.name ?? userId
     $('floor').hidden = false
     document.body.classList.add('desktop')
     fill('floor-calls', calls, call => [
       nameOf(call.user_id),
       call.party,
-      since(call.started),
+      between(call.started, at),
       alertList(call.alerts),
       this.#modes(call.call_id, nameOf(call.user_id)),
     ])
@@ -50,12 +50,12 @@ export class Floor {
     fill('floor-agents', agents, agent => [
       agent.name,
       agent.ringing ? 'Ringing' : STATUSES[agent.status],
-      since(agent.since),
+      between(agent.since, at),
     ])
     fill('floor-queues', queues, queue => [
       queue.name,
       queue.waiting,
-      queue.longest_wait_since === null ? '' : since(queue.longest_wait_since),
+      queue.longest_wait_since === null ? '' : between(queue.longest_wait_since, at),
       queue.answered,
       queue.abandoned,
       queue.service_level_pct === null ? '' : `${queue.service_level_pct} %`,
@@ -124,8 +124,9 @@ function alertList(alerts) {
 
 const alertText = ({ label, message }) => (message === '' ? label : `${label}: ${message}`)
 
-function since(at) {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000))
+/** Both by the clock of control: that of this machine may be wrong. */
+function between(since, at) {
+  const seconds = Math.max(0, Math.round((Date.parse(at) - Date.parse(since)) / 1000))
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
   const rest = String(seconds % 60).padStart(2, '0')
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`

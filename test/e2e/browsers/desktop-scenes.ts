@@ -180,12 +180,14 @@ export function showPreview(line: DesktopLine, name: string | null): void {
 }
 
 export function showFloor(line: DesktopLine, { label, message = '' }: { label: string; message?: string }): void {
-  const at = new Date(Date.now() - 95_000).toISOString()
+  const now = Date.now()
+  const at = new Date(now - 95_000).toISOString()
   const agent = (n: number, status: string) => ({
     ...{ user_id: `user_${n}`, name: `Agent ${n} with a rather long name`, status, ringing: false, since: at },
   })
   line.control({
     type: 'floor',
+    at: new Date(now).toISOString(),
     agents: [agent(1, 'busy'), agent(2, 'available'), agent(3, 'away')],
     queues: [1, 2].map(n => ({
       ...{ name: `Queue ${n}`, waiting: n, longest_wait_since: at, answered: 12, abandoned: 1, service_level_pct: 87 },

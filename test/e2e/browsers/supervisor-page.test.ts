@@ -33,6 +33,12 @@ pageTest(
     const { page } = await at('supervisor', 'Sue', '/supervisor')
     await page.waitForSelector('#floor-agents td:text-is("Ringing")')
     await page.waitForSelector('#floor-queues td:text-is("Support")')
+    // The clock of this machine is an hour ahead.
+    await page.evaluate('{ const now = Date.now; Date.now = () => now() + 3_600_000 }')
+    const shown = () => page.textContent('#floor-agents')
+    const before = await shown()
+    await product.until('it is drawn anew', async () => ((await shown()) === before ? null : true))
+    assert.match(String(await shown()), /Ringing0:\d\d/)
     await desk.click('#accept')
     await desk.waitForSelector('#call:not([hidden])')
     await page.waitForSelector(`#floor-calls button[data-call-id="${callId}"][data-mode="monitor"]`)
