@@ -1,6 +1,8 @@
+import { DateTime } from 'luxon'
 import { isTemporary, type Mail, NO_MAIL_SERVER, type SendMail } from '../kernel/mail/mail.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
+import { organisationSettings } from '../organisation/routes.ts'
 import { CONTENT_TYPES, FORMATS, type Format } from './format.ts'
 import { artifactSize, readArtifact } from './pieces.ts'
 import type { Delivery, ReportRun } from './run-schema.ts'
@@ -20,10 +22,11 @@ export async function reportMail(
   const attached = made.filter((_, i) => (sizes[i] ?? 0) <= MAX_ATTACHED_BYTES)
   const left = made.filter(format => !attached.includes(format))
   const recipients: string[] = JSON.parse(run.recipients)
+  const { timezone } = await organisationSettings(db, tenant)
   return {
     id: `${run.id}.${index}`,
     to: recipients[index]!,
-    subject: `${report.name}: ${run.period_from.slice(0, 10)} to ${run.period_to.slice(0, 10)}`,
+    subject: `${report.name}: ${daysOf(run, timezone)}`,
     text: [
       report.name,
       `${run.period_from} to ${run.period_to}`,
@@ -36,6 +39,13 @@ export async function reportMail(
       content: readArtifact(db, tenant, { runId: run.id, format }),
     })),
   }
+}
+
+/** The days of a run's period, the last one included. */
+function daysOf({ period_from, period_to }: ReportRunRow, timezone: string): string {
+  const ends = [Date.parse(period_from), Date.parse(period_to) - 1]
+  const days = ends.map(at => DateTime.fromMillis(at, { zone: timezone }).toISODate())
+  return [...new Set(days)].join(' to ')
 }
 
 /** Sends a mail. `temporary`: another attempt may succeed. */

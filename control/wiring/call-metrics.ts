@@ -4,7 +4,7 @@ import { atMost, type Quality } from '../../media/protocol.ts'
 import type { Call } from '../calls/call-schema.ts'
 import { LEG_ENDED } from '../calls/legs.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
-import { type Fact, only } from '../kernel/store/after-commit.ts'
+import type { Fact } from '../kernel/store/after-commit.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
 
@@ -14,19 +14,6 @@ const MAX_MADE = 10_000
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 /** Buckets for the share of lost audio: 0.01 can be heard, 0.2 is unusable. */
 const SHARES = [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
-
-/** Figures of calls and legs, counted once when their event is committed, on the node that handled it. */
-const COUNTED = [
-  LEG_ENDED,
-  'call.created',
-  'call.answered',
-  'call.ended',
-  'call.audio.one_way',
-  'call.quality.degraded',
-  'call.turn',
-  'queue.call.left',
-  'queue.call.overflowed',
-] as const
 
 /** The time of day, which may be set, and a steady clock [ms]. */
 interface Clocks {
@@ -49,6 +36,18 @@ export class CallMetrics {
   readonly #drift: Histogram
   readonly #oneWay: Counter
   readonly #poor: Counter
+  /** What is counted with each event, once it is committed, on the node that handled it. */
+  readonly #counts: Record<string, (object: object) => void> = {
+    [LEG_ENDED]: object => this.#legEnded(object as Quality),
+    'call.created': object => this.#made.set((object as Call).id, this.#now()),
+    'call.answered': object => this.#callAnswered(object as Call),
+    'call.ended': object => this.#callEnded(object as Call),
+    'call.audio.one_way': () => this.#oneWay.inc(),
+    'call.quality.degraded': () => this.#poor.inc(),
+    'call.turn': object => this.#turned(object as CallStep),
+    'queue.call.left': object => this.#left(object as QueueCall),
+    'queue.call.overflowed': object => this.#left(object as QueueCall),
+  }
   readonly #now: () => Clocks
   /** By ID: when unanswered calls were created. */
   readonly #made = new LRUCache<string, Clocks>(atMost(MAX_MADE))
@@ -118,20 +117,9 @@ export class CallMetrics {
 
   /** Counts events from now on. Returns a function that stops this. */
   watch(store: Pick<Store, 'committed'>): () => void {
-    const listener = only(COUNTED, (fact: Fact): void => this.#take(fact))
+    const listener = ({ type, object }: Fact): void => this.#counts[type]?.(object)
     store.committed.add(listener)
     return () => store.committed.delete(listener)
-  }
-
-  #take({ type, object }: Fact): void {
-    if (type === LEG_ENDED) this.#legEnded(object as Quality)
-    else if (type === 'call.created') this.#made.set((object as Call).id, this.#now())
-    else if (type === 'call.answered') this.#callAnswered(object as Call)
-    else if (type === 'call.ended') this.#callEnded(object as Call)
-    else if (type === 'call.audio.one_way') this.#oneWay.inc()
-    else if (type === 'call.quality.degraded') this.#poor.inc()
-    else if (type === 'call.turn') this.#turned(object as CallStep)
-    else if (type === 'queue.call.left' || type === 'queue.call.overflowed') this.#left(object as QueueCall)
   }
 
   #callAnswered({ id, direction, created, answered_at }: Call): void {

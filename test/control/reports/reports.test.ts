@@ -128,6 +128,18 @@ test('a report is created with what it shows, when, as what and for whom', async
   assert.equal(await refused({ name: 'a\nBcc: b@example.com' }), [400, 'name', undefined])
 })
 
+test("the mail names the days of the period in the organisation's time zone, the last one included", async () => {
+  const { live, run } = shared
+  await live('PATCH /v1/organisation', { timezone: 'Asia/Jerusalem' })
+  const { id } = (await live('POST /v1/reports', { ...REPORT, period: 'month', recipients: ['tel@example.com'] })).body
+  const { period_from, period_to } = await run(id)
+  assert.equal([period_from, period_to], ['2026-09-30T21:00:00.000Z', '2026-10-31T22:00:00.000Z'])
+  const sent = mail.mails.find(({ to }) => to === 'tel@example.com')
+  assert.match(sent!.text, /^Subject: Calls: 2026-10-01 to 2026-10-31\r?$/m)
+  await live('PATCH /v1/organisation', { timezone: 'UTC' })
+  mail.mails.length = 0
+})
+
 test('a run mails the rows of the last whole period as CSV and PDF to each recipient', async () => {
   const world = shared
   const { live, events, run } = world
@@ -161,7 +173,7 @@ test('a run mails the rows of the last whole period as CSV and PDF to each recip
     ['reports@tandem.test', 'bob@example.com'],
   ])
   const [sent] = mail.mails
-  assert.match(sent!.text, 'Subject: Calls: 2026-11-20 to 2026-11-21')
+  assert.match(sent!.text, /^Subject: Calls: 2026-11-20\r?$/m)
   assert.is(
     attachment(sent!, 'text/csv').toString(),
     [
