@@ -74,10 +74,11 @@ export interface Doors {
  */
 export class BrowserBoard {
   readonly lines = new Map<string, BrowserLine>()
-  readonly counters = { messagesRefused: 0, framesRefused: 0, framesDropped: 0, lentFramesDropped: 0 }
   /** Handlers that threw; each ended its leg. */
   faults = 0
   readonly #options: BrowserBoardOptions
+  /** What pages and calls had counted that are over. */
+  readonly #past = { messagesRefused: 0, framesRefused: 0, framesDropped: 0, lentFramesDropped: 0 }
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   /** By ID, or for a page of another node by its link. */
   readonly #browsers = new Map<string, Browser>()
@@ -91,12 +92,26 @@ export class BrowserBoard {
   constructor(options: BrowserBoardOptions) {
     this.#options = options
     this.#kept = new KeptCalls((line, reason) => void this.#finish(line, reason, null), options.graceMs)
-    this.#lent = new LentPages(this.counters, options.graceMs)
+    this.#lent = new LentPages(this.#past, options.graceMs)
   }
 
   /** The server needs the board's room to exist, so it comes second. */
   attach(doors: Doors): void {
     this.#doors = doors
+  }
+
+  /** Since the start, with what pages and calls have counted that are there. */
+  get counters(): Readonly<
+    Record<'messagesRefused' | 'framesRefused' | 'framesDropped' | 'lentFramesDropped', number>
+  > {
+    const all = { ...this.#past }
+    for (const { socket } of this.#browsers.values()) all.messagesRefused += socket.refused
+    for (const { audio, state } of this.lines.values()) {
+      if (audio === null || state === 'ended') continue
+      all.framesRefused += audio.page.refused
+      all.framesDropped += audio.page.dropped + audio.framesDropped
+    }
+    return all
   }
 
   get browserIds(): string[] {
@@ -206,7 +221,7 @@ export class BrowserBoard {
     const { line } = browser
     if (line !== null && !this.#kept.keep(line, code, reason)) void this.#finish(line, reason, null)
     this.#lent.left(browser, code)
-    this.counters.messagesRefused += browser.socket.refused
+    this.#past.messagesRefused += browser.socket.refused
     if (!browser.isElsewhere) this.#emit('browser.closed', { browserId: browser.id, forGood: code === NORMAL })
   }
 
@@ -229,7 +244,7 @@ export class BrowserBoard {
 
   #read(browser: Browser, text: string): void {
     if (!browser.messages.allow(this.#options.now())) {
-      this.counters.messagesRefused++
+      this.#past.messagesRefused++
       if (browser.messages.refused > browser.patience) browser.socket.close(POLICY, 'too many messages')
       return
     }
@@ -242,7 +257,7 @@ export class BrowserBoard {
     const lentTo = this.#lent.legOf(browser)
     const message = parsePageMessage(text, line?.legId ?? lentTo)
     if (message !== null && message.event !== 'control' && lentTo !== null) this.#lent.said(browser, message, text)
-    else if (message === null || !this.#act(browser, message)) this.counters.messagesRefused++
+    else if (message === null || !this.#act(browser, message)) this.#past.messagesRefused++
   }
 
   /** False: it makes no sense now. */
@@ -491,8 +506,8 @@ export class BrowserBoard {
     if (browser.line === line) browser.line = null
     if (audio === null) browser.socket.send(ringStopMessage(legId, reason))
     else {
-      this.counters.framesRefused += audio.page.refused
-      this.counters.framesDropped += audio.page.dropped + audio.framesDropped
+      this.#past.framesRefused += audio.page.refused
+      this.#past.framesDropped += audio.page.dropped + audio.framesDropped
       browser.socket.send(controlMessage({ type: 'ended', reason }))
       audio.close()
     }

@@ -63,7 +63,8 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   browser_rate_limited_total: 'Connections to the call WebSocket that were refused because their network made too many',
   browser_messages_refused_total: 'Messages of pages that made no sense or were too many',
   browser_frames_refused_total: 'Audio frames of pages that could not be read',
-  browser_frames_dropped_total: 'Audio frames that were not sent to pages because they were slow',
+  browser_frames_dropped_total:
+    'Audio frames that were dropped because a page was slow to receive them, or had sent more than there is room for',
   browser_lent_frames_dropped_total:
     'Audio frames between pages and other nodes, which have their calls, that were dropped because the page or the node was slow',
   credential_reloads_total: 'Times that new certificates or keys were read and used',

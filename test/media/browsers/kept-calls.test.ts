@@ -202,6 +202,20 @@ test('a softphone that rings and is closed for good, or does not come back, ring
   assert.not.ok(back.messages.some(({ event }) => event === 'ring'))
 })
 
+test('what of a page could not be used is counted while its call goes on, and not again at its end', async () => {
+  const page = await scene.connect('brw_1')
+  await scene.callTo('brw_1', page)
+  page.say({ event: 'media', media: { payload: '' } })
+  page.ws.send(Buffer.alloc(1))
+  const counted = () => [scene.board.counters.framesRefused, scene.board.counters.messagesRefused]
+  for (let tries = 0; tries < 200 && counted().join() !== '1,1'; tries++)
+    await new Promise(later => setTimeout(later, 10))
+  assert.equal(counted(), [1, 1])
+  await scene.board.hangup({ legId: 'part_1', reason: 'api_hangup' })
+  await closed(page)
+  assert.equal(counted(), [1, 1])
+})
+
 test('what stops ringing while its softphone is away, rings no more when that is back', async () => {
   const before = await scene.connect('brw_1')
   await ringing('brw_1', before)
