@@ -5,6 +5,7 @@ import type { PreviewDeps } from '../campaigns/preview/actions.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { conflict, invalid, isProblem, type Problem, problem } from '../http/errors.ts'
+import { contentProblem } from '../http/wire/content.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -85,6 +86,8 @@ export class Softphones {
   }
 
   async #act(session: BrowserSessionRow, body: Wish, media: MediaPort): Promise<Said | Problem | null> {
+    const unfit = contentProblem(body)
+    if (unfit !== null) return unfit
     switch (body.type) {
       case 'status':
         return this.#status(session, body.status)

@@ -15,7 +15,7 @@ export const sqliteSearch: PassageSearch = {
   async add(trx, tenant, documentId, passages) {
     for (const { id, text } of passages) {
       await sql`insert into kb_search (tenant, document, passage, text)
-        values (${nameOf(tenant)}, ${documentId}, ${id}, ${text})`.execute(trx)
+        values (${nameOf(tenant)}, ${documentId}, ${id}, ${text.normalize('NFC')})`.execute(trx)
     }
   },
   async remove(trx, tenant, documentId, limit) {

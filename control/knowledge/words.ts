@@ -3,8 +3,15 @@ import type { Tenant } from '../kernel/tenancy.ts'
 /** Maximum number of words in a question, since each costs a lookup. */
 const MAX_WORDS = 24
 
-/** The words of a text, as both search engines split it: letters and digits, in lower case. */
-export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
+/**
+ * The words of a text, as both search engines split it: letters and digits, in lower case. A letter is in one piece, whether it was written so or with a mark
+ * of its own: SQLite's tokenizer does not know that these are the same.
+ */
+export const wordsOf = (text: string): string[] =>
+  text
+    .normalize('NFC')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
 
 /** The distinct words of a question. */
 export const questionWords = (question: string): string[] => [...new Set(wordsOf(question))].slice(0, MAX_WORDS)

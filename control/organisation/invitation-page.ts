@@ -4,7 +4,7 @@ export type InvitationState = 'open' | 'accepted' | 'expired' | 'unknown'
 
 /** The page to which an invitation links. Its form posts to the same address. */
 export function invitationPage(state: InvitationState, organisation: string): string {
-  const name = `<b>${escapeHtml(organisation)}</b>`
+  const name = `<b dir="auto">${escapeHtml(organisation)}</b>`
   const body = {
     open: `<p>${name} invites you to its telephone system.</p><form method="post"><button>Accept</button></form>`,
     accepted: `<p>You are a member of ${name}.</p>`,

@@ -28,7 +28,7 @@ ${parts.script === undefined ? '' : `<script type="module" src="/calls/${parts.s
 <body${parts.wsUrl === undefined ? '' : ` data-ws-url="${escapeHtml(parts.wsUrl)}"`}>
 <main>
 <p class="kind">${escapeHtml(parts.kind)}</p>
-<h1>${escapeHtml(parts.heading)}</h1>
+<h1><bdi>${escapeHtml(parts.heading)}</bdi></h1>
 ${parts.body}
 <p id="notice" role="status"></p>
 ${parts.aside ?? ''}
@@ -143,12 +143,12 @@ const agentPage = (wsUrl: string, words: { title: string; kind: string; heading:
     body: `<section id="ready"><button type="button" id="start" class="good">Connect</button></section>
 <section id="idle" hidden>${statusSelect}<p>Calls ring here. Keep this page open.</p>${DIAL}</section>
 <section id="ringing" hidden>
-<p class="caller" id="caller"></p><p id="queue"></p>
+<p class="caller" id="caller" dir="auto"></p><p id="queue" dir="auto"></p>
 <div class="row"><button type="button" id="accept" class="good">Accept</button><button type="button" id="decline" class="bad">Decline</button></div>
 </section>
 ${callSection({
   leave: 'Hang up',
-  head: '<p class="caller" id="with"></p>',
+  head: '<p class="caller" id="with" dir="auto"></p>',
   more: '<button type="button" id="hold" aria-pressed="false">Hold</button>',
   rest: `${keypad}<details><summary>Transfer</summary>${TRANSFER}</details><details><summary>Call back</summary>${CALLBACK}</details>`,
 })}

@@ -21,7 +21,7 @@ export async function indexTranscript(trx: Trx, tenant: Tenant, callId: string):
     const row = isServer(trx)
       ? sql`insert into transcript_search (tenant, call, segment, words) values (
           ${nameOf(tenant)}, ${callId}, ${id}, to_tsvector('kb_words', ${plainWords(text)}) || ${own})`
-      : sql`insert into transcript_search (tenant, call, segment, text) values (${nameOf(tenant)}, ${callId}, ${id}, ${text})`
+      : sql`insert into transcript_search (tenant, call, segment, text) values (${nameOf(tenant)}, ${callId}, ${id}, ${text.normalize('NFC')})`
     await row.execute(trx)
   }
 }
@@ -38,7 +38,7 @@ export async function forgetTranscript(trx: Trx, tenant: Tenant, callId: string)
 /** IDs of the segments that contain all parts: a word in any form, or several words in sequence. Needs at least one part. */
 export function segmentsWith(db: Db, tenant: Tenant, parts: readonly string[]): RawBuilder<string> {
   if (!isServer(db)) {
-    const all = parts.map(part => `text : ${phrase(part)}`).join(' AND ')
+    const all = parts.map(part => `text : ${phrase(part.normalize('NFC'))}`).join(' AND ')
     const match = `tenant : ${phrase(nameOf(tenant))} AND ${all}`
     return sql`(select segment from transcript_search
       where transcript_search match ${match} and tenant = ${nameOf(tenant)})`

@@ -69,6 +69,10 @@ test('an agent books a callback to whom it talks with: its source is manual, and
   await store.transaction(trx => holdLine(trx, tenant, { userId: 'usr_1', callId, legId: 'part_1', at }))
   await softphones.handle(wish, port)
   assert.equal(told, [{ type: 'done', message: 'A callback to +15550100199 is booked.' }])
+  for (const note of ['a\0b', 'a\ud83d']) {
+    await softphones.handle({ browserId: 'brw_1', body: { type: 'callback', note } }, port)
+    assert.match((told.pop() as { message: string }).message, /^note holds /, 'as in a request of the API')
+  }
   const row = await own.select('callbacks').selectAll().executeTakeFirstOrThrow()
   const { source, phone, notes, origin_call_id } = row
   assert.equal([source, phone, origin_call_id], ['manual', '+15550100199', callId])

@@ -58,4 +58,17 @@ test('a word in any form of its stem, case and accents is found', async () => {
   await store.close()
 })
 
+test('letters in one piece and letters with marks of their own are the same word, on both databases', async () => {
+  const { store, tenants, add, find } = await makeSearch()
+  for (const [i, word] of ['Юрий', 'Сергій', '김민수', 'ガス'].entries()) {
+    await add(tenants[0], `kbd_c${i}`, { id: `kbp_c${i}`, text: `Ask ${word.normalize('NFC')}.` })
+    await add(tenants[0], `kbd_d${i}`, { id: `kbp_d${i}`, text: `Ask ${word.normalize('NFD')}.` })
+    for (const form of ['NFC', 'NFD']) {
+      const found = await find(tenants[0], word.toUpperCase().normalize(form))
+      assert.equal(found.sort(), [`kbp_c${i}`, `kbp_d${i}`], `${word} in ${form}`)
+    }
+  }
+  await store.close()
+})
+
 test.run()

@@ -44,6 +44,11 @@ test('an invitation mails a link; the page behind it makes the invited person an
   const page = await ask(app, `GET ${pathOf(link)}`)
   assert.equal([page.status, page.headers['referrer-policy']], [200, 'no-referrer'])
   assert.match(page.text, '<form method="post">')
+  assert.match(
+    page.text,
+    /<b dir="auto">[^<]+<\/b> invites you/,
+    'a name from the right turns around nothing beside it',
+  )
   assert.not.match(page.text, /<(script|link|img|iframe)|@import|url\(/)
   assert.equal(await stateOf(body.user_id), ['invited', false])
   const accepted = await ask(app, `POST ${pathOf(link)}`)

@@ -16,6 +16,7 @@ test.before(async () => {
   second = await world.call([
     ['customer', 'The delivery is late again.'],
     ['customer', 'המשלוח לא הגיע בזמן'],
+    ['customer', 'Мой сосед.'.normalize('NFD')],
   ])
   for (const id of [first, second]) await world.review(id)
 })
@@ -40,6 +41,7 @@ test('what was said is found in all calls, in any form, newest first, with the p
   assert.is(start_ms, 2000)
   assert.is((await search('המשלוח')).length, 1)
   assert.is((await search('cafe')).length, 1, 'without its accent')
+  assert.is((await search('мой')).length, 1, 'a letter in one piece, which was written with a mark of its own')
 })
 
 test('words in quotes follow each other; all others may stand apart, but all are there', async () => {

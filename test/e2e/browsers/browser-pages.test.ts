@@ -57,6 +57,23 @@ pageTest('a guest joins by the link, is heard by a phone and hears it, mutes, an
   await leave(phone)
 })
 
+pageTest("a room's name keeps its own direction: what ends a sentence from the right stands left of it", async () => {
+  const room = await newRoom(product, { name: 'ישראל!' })
+  const { page } = await chromium.open(await linkOf(room.roomId))
+  const leftOf = async (from: number, to: number): Promise<number> =>
+    Number(
+      await page.evaluate(`(() => {
+        const range = document.createRange()
+        const text = document.createTreeWalker(document.querySelector('h1'), NodeFilter.SHOW_TEXT).nextNode()
+        range.setStart(text, ${from})
+        range.setEnd(text, ${to})
+        return range.getBoundingClientRect().left
+      })()`),
+    )
+  assert.ok((await leftOf(5, 6)) < (await leftOf(0, 5)))
+  await page.close()
+})
+
 pageTest('a room with a PIN asks for it; a wrong one is told, with the tries that are left', async () => {
   const room = await newRoom(product, { pin: '4711', settings: { announce: false, wait_for_moderator: true } })
   const { page, faults } = await chromium.open(await linkOf(room.roomId))
