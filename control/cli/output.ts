@@ -38,7 +38,7 @@ const isPlain = (value: unknown): boolean => typeof value !== 'object' || value 
 function cell(value: unknown): string {
   if (value === undefined || value === null) return '-'
   const text = plain(isPlain(value) ? String(value) : JSON.stringify(value))
-  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text
+  return text.length > MAX_CELL ? `${[...text].slice(0, MAX_CELL - 1).join('')}…` : text
 }
 
 /** Flattens an object: `{a: {b: 1}}` becomes `a.b` 1, the name by which it can also be set. Lists stay as they are. */

@@ -26,9 +26,9 @@ export function refuse(terminal: Terminal, { error }: Failed): number {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** Text from strangers, such as a caller's name, without control characters for the terminal. */
+/** Text from strangers, such as a caller's name, without control characters for the terminal, or such that turn around the rest of the line. */
 export const plain = (text: string): string => text.replace(CONTROLS, '·')
 
 /** Prints a text; returns the exit code. */

@@ -25,8 +25,8 @@ export class Columns {
 
   /** Splits a record's cells into those of the target's columns and others. */
   split(cells: Readonly<Record<string, string>>): { own: Record<string, string>; others: Record<string, string> } {
-    const own: Record<string, string> = {}
-    const others: Record<string, string> = {}
+    const own: Record<string, string> = Object.create(null)
+    const others: Record<string, string> = Object.create(null)
     for (const [name, text] of Object.entries(cells)) {
       const column = this.of(name)
       if (column === undefined) others[name] = text

@@ -105,7 +105,7 @@ function headerOf(record: string[]): string[] {
 }
 
 function csvRecord(names: string[], record: string[], line: number): FileRecord {
-  const cells: Record<string, string> = {}
+  const cells: Record<string, string> = Object.create(null)
   let fault = record.length > names.length ? `has ${record.length} cells, and the file ${names.length} columns` : null
   // Not each column of the file: with thousands of them, short rows would cost as much as long ones.
   for (const [i, cell] of record.entries()) {
@@ -151,7 +151,7 @@ async function* linesOf(source: Readable, encoding: string): AsyncGenerator<stri
 }
 
 function jsonRecord(text: string, line: number): FileRecord {
-  const cells: Record<string, string> = {}
+  const cells: Record<string, string> = Object.create(null)
   let value: unknown
   try {
     value = JSON.parse(text)

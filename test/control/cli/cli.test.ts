@@ -70,6 +70,9 @@ test('what strangers have written steers no terminal', async () => {
   await app.test('POST /v1/teams', { name: 'Night\u001b[2J\u009b2J' })
   const shown = (await tandem('teams list')).out
   assert.match(shown, 'Night·[2J·2J')
+  await app.test('POST /v1/teams', { name: `a\u202eb${'👍'.repeat(100)}` })
+  const odd = (await tandem('teams list')).out
+  assert.match(odd, /a·b(👍)+…/u, 'neither is the line turned around, nor a character cut')
   const json = (await tandem('teams list --json')).out
   assert.not.ok(json.includes('\u001b') || json.includes('\u009b'))
 })

@@ -381,7 +381,7 @@ test('rows become contacts of a campaign: other columns are their metadata, and 
   const { id } = made.body
   await app.live(`POST /v1/campaigns/${id}/contacts`, { contacts: [{ phone: '0521111111', name: 'First' }] })
   const done = await app.run(
-    'phone,name,timezone,order\n0521111111,Again,,1\n0521111112,Dana,Asia/Jerusalem,2\n0521111113,Noa,Mars/Base,3\n',
+    'phone,name,timezone,order,__proto__\n0521111111,Again,,1\n0521111112,Dana,Asia/Jerusalem,2,x\n0521111113,Noa,Mars/Base,3\n',
     { target: 'campaign_contacts', target_id: id },
   )
   assert.equal(done.rows, { read: 3, written: 1, duplicate: 1, failed: 1 })
@@ -391,8 +391,9 @@ test('rows become contacts of a campaign: other columns are their metadata, and 
     body.data.map(({ phone, name, timezone, metadata }: any) => [phone, name, timezone, metadata]).reverse(),
     [
       ['+972521111111', 'First', null, {}],
-      ['+972521111112', 'Dana', 'Asia/Jerusalem', { order: '2' }],
+      ['+972521111112', 'Dana', 'Asia/Jerusalem', JSON.parse('{"order": "2", "__proto__": "x"}')],
     ],
+    'no column is lost, whatever it is called',
   )
   const none = { target: 'campaign_contacts', file: { content_base64: 'cGhvbmU=' } }
   assert.is((await app.live('POST /v1/imports', { ...none, target_id: 'cmp_none' })).status, 404)
