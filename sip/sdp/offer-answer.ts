@@ -132,8 +132,9 @@ export type NegotiationError = {
 }
 
 const DEFAULT_PTIME_MS = 20
-/** Of G.711 and whatever has as many octets (RFC 3551 §4.2); linear audio has twice as many per sample. */
+/** Of G.711 (RFC 3551 §4.2), and of what is decoded packet by packet. */
 const MAX_PACKET_MS = 200
+const MAX_CODED_MS = 120
 const FIRST_EVENT_PAYLOAD_TYPE = 101
 
 const sends = (direction: Direction): boolean => direction === 'sendrecv' || direction === 'sendonly'
@@ -274,9 +275,11 @@ function ourMedia(
   }
 }
 
-/** How much of it we take in one packet (RFC 8866 §6.4). */
-const longestMs = ({ name, clockRateHz }: PayloadFormat): number =>
-  name === L16_8000.name ? (MAX_PACKET_MS * PCMU.clockRateHz) / (2 * clockRateHz) : MAX_PACKET_MS
+/** How much of it we take in one packet (RFC 8866 §6.4); of linear audio, with two octets per sample, as many octets as of G.711. */
+function longestMs({ name, clockRateHz }: PayloadFormat): number {
+  if (name === L16_8000.name) return (MAX_PACKET_MS * PCMU.clockRateHz) / (2 * clockRateHz)
+  return name === G722.name || name === OPUS.name ? MAX_CODED_MS : MAX_PACKET_MS
+}
 
 /** Our DTLS parameters for a description. */
 const ourSide = (

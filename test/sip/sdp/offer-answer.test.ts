@@ -243,7 +243,8 @@ test('RFC 3264 §8.3.2: our re-offer keeps the meaning of every payload type tha
 
 test('RFC 8866 §6.4: our descriptions say how much audio we take in one packet', () => {
   for (const [codecs, limit] of [
-    [[PCMU, OPUS], 200],
+    [[PCMU, PCMA], 200],
+    [[PCMU, OPUS], 120],
     [[L16_16000, PCMU], 50],
   ] as const) {
     const offered = createOffer({ ...OURS, codecs }, 'sendrecv', SESSION)
