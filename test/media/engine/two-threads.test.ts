@@ -8,6 +8,7 @@ threadsOfTests.count = 2
 
 await import('./engine.test.ts')
 await import('./engine-pause.test.ts')
+await import('./keys/type-ahead.test.ts')
 await import('./pause-keys.test.ts')
 await import('./pause-sinks.test.ts')
 await import('./payment-line.test.ts')
