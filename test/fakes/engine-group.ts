@@ -52,6 +52,8 @@ export class EngineGroup {
 
   cross(message: CrossMessage): void {
     this.#messages.push(message)
+    // What is said between two ticks, such as words that were understood, waits for no tick.
+    queueMicrotask(() => this.#deliver())
   }
 
   /** A thread dies with all that it was about to say, and another one takes its place. @returns the legs that have no audio any more */

@@ -185,7 +185,10 @@ export class Crossings {
     try {
       const kept = yield* this.#reserve(to, { legId, room, mustExist })
       if (isFailure(kept)) return kept
-      if (from !== null) yield* this.#unseat(legId)
+      if (from !== null) {
+        yield* this.#hush(home, legId)
+        yield* this.#unseat(legId)
+      }
       const link = to === home ? undefined : { memory: newLegLink(), ...kept }
       const moved = yield ask(home, 'leg.move', link === undefined ? request : { ...request, link })
       // From now on its own thread has its place, or it has none.
@@ -232,6 +235,11 @@ export class Crossings {
     } finally {
       left()
     }
+  }
+
+  /** What it has heard of a text when it leaves is written down by a thread that still knows it. */
+  *#hush(home: number, legId: string): Generator<Asked, void, Reply> {
+    yield ask(home, 'leg.stop_play', { legId })
   }
 
   *#reserve(
@@ -344,6 +352,7 @@ export class Crossings {
     const { legId } = request
     const { seat = null, visited = new Set<number>() } = this.#legs.get(legId) ?? {}
     let left: LeftBehind = {}
+    if (visited.size > 0) yield* this.#hush(home, legId)
     for (const thread of visited) {
       const reply = yield ask(thread, 'room.unseat', { legId, hasEnded: true })
       if (thread === seat?.thread && !isFailure(reply)) left = reply

@@ -80,7 +80,7 @@ test('with a thread its legs are lost, and those of others in its rooms; other l
   asked.length = 0
   await threads.all[1]!.request('leg.close', { legId: 'part_1b' })
   await threads.all[0]!.request('leg.close', { legId: 'part_0b' })
-  assert.equal(asked, ['1 leg.close', '1 room.unseat', '0 leg.close'])
+  assert.equal(asked, ['1 leg.close', '0 leg.stop_play', '1 room.unseat', '0 leg.close'])
 })
 
 test('an answered leg that begins in a room of another thread has its audio first, and then its place there', async () => {

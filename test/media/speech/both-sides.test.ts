@@ -71,6 +71,36 @@ test('of what was cut short stands what was heard, also when the party hangs up 
   assert.ok(heard !== undefined && text.startsWith(heard) && heard.length > 10 && heard.length < 35, `${heard}`)
 })
 
+const ROOM = { kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 10 }
+const leaves = {
+  'hangs up': () => engine.engine.do('leg.close', { legId: 'part_other' }),
+  'is moved': () => {
+    const room = { ...ROOM, roomId: 'call_elsewhere' }
+    return engine.engine.do('leg.move', { legId: 'part_other', room, mustExist: false, muted: false })
+  },
+}
+
+for (const [how, leave] of Object.entries(leaves))
+  test(`so it is of what is said to another party of the call alone, which ${how}`, async () => {
+    const text = 'We are open from nine to five on every day of the week.'
+    await engine.join('part_other', { roomId: CALL })
+    await engine.preload(say(text), say('Hello.'))
+    const playTo = (...sources: PlaySource[]) =>
+      engine.engine.do('leg.play', { legId: 'part_other', playId: 'q', sources, loop: false, hangupAfter: null })
+    await playTo(say('Hello.'))
+    engine.run(SECOND + 5)
+    await engine.until(() => written().length === 1)
+    await playTo(say(text))
+    engine.run(SECOND / 2)
+    leave()
+    engine.run(5)
+    const [first, second] = engine.of('transcript.segment')
+    assert.equal([first?.legId, first?.speaker, first?.text], ['part_other', 'product', 'Hello.'])
+    assert.equal([second?.legId, second?.speaker], ['part_other', 'product'])
+    const heard = second!.text
+    assert.ok(text.startsWith(heard) && heard.length > 10 && heard.length < 35, heard)
+  })
+
 test('recorded prompts are lines of the transcript, in the words and the language in which they are heard', async () => {
   const goodbye: PlaySource = { kind: 'prompt', name: 'goodbye', language: 'de' }
   const welcome: PlaySource = { kind: 'prompt', name: 'welcome' }
