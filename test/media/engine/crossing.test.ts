@@ -449,6 +449,33 @@ test('nor is what was mixed before tones were taken out heard by a guest after t
   )
 })
 
+test('the room decides of its guests, too, whether it is told who speaks: whoever comes later, and whoever is there when a member brings that', async () => {
+  const own = new TestEngine(dataDir, { threads: 3 })
+  const room = roomOf('room', { kind: 'conference' })
+  const sound = { speechEvents: true }
+  const farEnds = new Map<string, FarEnd>()
+  for (const legId of ['part_a', 'part_bb', 'part_ccc', 'part_dddd'])
+    farEnds.set(legId, await own.join(legId, { roomId: legId }))
+  const enters = (legId: string, spec: RoomSpec) =>
+    own.engine.do('leg.move', { legId, room: spec, mustExist: false, muted: false })
+  const speaks = (legId: string) => {
+    const from = own.of('leg.speaking').length
+    own.say(farEnds.get(legId)!, VOICE, 10)
+    return own
+      .of('leg.speaking')
+      .slice(from)
+      .some(event => event.legId === legId && event.isSpeaking)
+  }
+  enters('part_a', room)
+  enters('part_bb', room)
+  assert.not(speaks('part_bb'))
+  enters('part_dddd', { ...room, sound })
+  assert.ok(speaks('part_bb'), 'was there')
+  enters('part_ccc', room)
+  assert.ok(speaks('part_ccc'), 'came later')
+  await own.close()
+})
+
 test('a recording of the first call goes on with who leaves it for a room of another thread, and ends with the last of them', async () => {
   const own = { capture: { recordingId: 'call_recorded', transcript: null } }
   const caller = await engine.join('part_a', { roomId: 'call_of_part_a', ...own })
