@@ -27,7 +27,7 @@ export const statsSchema = Type.Object({
   ),
   abandoned_rate: nullable(
     Type.Number({
-      description: 'Share of the calls answered within 24 hours that found no agent, 0 to 1; null: there are none.',
+      description: 'Share of the calls answered within 24 hours that no agent reached, 0 to 1; null: there are none.',
     }),
   ),
 })
