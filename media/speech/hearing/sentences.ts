@@ -1,4 +1,4 @@
-import type { PlaySource } from '../../protocol.ts'
+import { cutTo, type PlaySource } from '../../protocol.ts'
 
 /** What is spoken at one go; longer sentences are cut at a comma, else at a space [characters]. */
 const MAX_CHARACTERS = 300
@@ -33,7 +33,7 @@ function cut(sentence: string): string[] {
     const head = rest.slice(0, MAX_CHARACTERS)
     const comma = Math.max(head.lastIndexOf(', '), head.lastIndexOf('; '), head.lastIndexOf(': '))
     const at = comma > MIN_CHARACTERS ? comma + 1 : head.lastIndexOf(' ')
-    const length = at > 0 ? at : MAX_CHARACTERS
+    const length = at > 0 ? at : cutTo(rest, MAX_CHARACTERS).length
     pieces.push(rest.slice(0, length).trim())
     rest = rest.slice(length).trim()
   }

@@ -53,4 +53,11 @@ test('a text without letters and digits has no words', () => {
   assert.not(isWordless('7'))
 })
 
+test('a text without any space is not cut within a character', () => {
+  const text = `x${'👍'.repeat(400)}`
+  const pieces = sentencesOf(text)
+  assert.is(pieces.join(''), text)
+  assert.ok(pieces.every(piece => piece.length <= 300 && !/\p{Surrogate}/u.test(piece)))
+})
+
 test.run()
