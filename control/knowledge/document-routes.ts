@@ -107,10 +107,14 @@ async function download({ store }: KbDocumentDeps, context: Context, id: string)
     status: 200,
     headers: {
       'content-type': 'application/octet-stream',
-      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(document.name)}`,
+      'content-disposition': `attachment; filename*=UTF-8''${encoded(document.name)}`,
     },
   }
 }
+
+/** RFC 8187 §3.2.1: an apostrophe, which ends the name of the language, and what stands for more elsewhere are encoded, too. */
+const encoded = (name: string): string =>
+  encodeURIComponent(name).replace(/['()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 
 async function createDocument(deps: KbDocumentDeps, context: Context, body: Create): Promise<KbDocument | Problem> {
   const original = originalOf(body)
