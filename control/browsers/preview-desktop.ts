@@ -1,5 +1,6 @@
 import { cutTo } from '../../media/protocol.ts'
-import { claim, dial, type PreviewDeps, skip } from '../campaigns/preview/actions.ts'
+import type { CallingDeps } from '../campaigns/calling.ts'
+import { claim, dial, skip } from '../campaigns/preview/actions.ts'
 import { type Desk, deskOf } from '../campaigns/preview/desk.ts'
 import { invalid, isProblem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -16,7 +17,7 @@ export type PreviewSaid = { type: 'preview'; refused: string | null } & Desk
 type Wish = Record<string, unknown>
 
 /** An agent's command to campaigns from the desktop: claim, dial or skip a contact. Returns the new state. */
-export async function actOnPreview(deps: PreviewDeps, session: BrowserSessionRow, wish: Wish): Promise<PreviewSaid> {
+export async function actOnPreview(deps: CallingDeps, session: BrowserSessionRow, wish: Wish): Promise<PreviewSaid> {
   const { store, now } = deps
   const done = wish.do === undefined ? null : await store.transaction(trx => carryOut(deps, trx, session, wish))
   const desk = await deskOf(store.db, tenantOf(session), session.user_id, now())
@@ -26,7 +27,7 @@ export async function actOnPreview(deps: PreviewDeps, session: BrowserSessionRow
 type Done = Awaited<ReturnType<typeof carryOut>>
 
 /** Carries out a command. What the agent may do is decided by the rows, not by the page. */
-async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow, wish: Wish) {
+async function carryOut(deps: CallingDeps, trx: Trx, session: BrowserSessionRow, wish: Wish) {
   const by = tenantOf(session)
   const { user_id: userId } = session
   const id = String(wish.campaign_id)

@@ -1,7 +1,7 @@
 import { cutTo, type Events, isFailure, RateLimits } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
 import { mainLeg } from '../calls/legs.ts'
-import type { PreviewDeps } from '../campaigns/preview/actions.ts'
+import type { CallingDeps } from '../campaigns/calling.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { conflict, invalid, isProblem, type Problem, problem } from '../http/errors.ts'
@@ -27,7 +27,7 @@ import { actOnCopilot } from './copilot-desktop.ts'
 import { type Floor, type FloorDeps, floorOf, floorProblem, superviseFrom } from './floor.ts'
 import { actOnPreview, type PreviewSaid } from './preview-desktop.ts'
 
-export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, PreviewDeps {
+export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, CallingDeps {
   store: Store
   vault: Vault
   log: { warn(fields: object, message: string): void }

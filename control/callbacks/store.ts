@@ -74,13 +74,10 @@ export async function cancelCallbacksTo(
           .execute()),
       )
   }
-  for (const row of rows) await cancelWaiting(trx, tenant, row, at)
-}
-
-async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, at: string): Promise<void> {
-  if (!WAITING.includes(row.status)) return
-  const change = { status: 'cancelled' as const, ...closing(row), updated: at }
-  await saveCallback(trx, tenant, row, change, 'callback.cancelled')
+  for (const row of rows) {
+    const change = { status: 'cancelled' as const, ...closing(row), updated: at }
+    await saveCallback(trx, tenant, row, change, 'callback.cancelled')
+  }
 }
 
 /** Expires waiting callbacks that are past their window, or were due too long ago. Returns how many. */

@@ -4,14 +4,13 @@ import { enqueue } from '../kernel/jobs/queue.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { callbackOfCall } from './store.ts'
 import type { SummaryJob } from './summary-job.ts'
 import type { CallbackRow } from './tables.ts'
 
 /** The callback that a call was the first to request. One into which its request was merged is summarised from an earlier call. */
 export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
-  const scoped = forTenant(db, tenant)
-  const request = await scoped.findBy('callback_requests', { origin_call_id: callId })
-  const callback = request === undefined ? undefined : await scoped.find('callbacks', request.callback_id)
+  const callback = await callbackOfCall(db, tenant, callId)
   return callback?.origin_call_id === callId ? callback : undefined
 }
 

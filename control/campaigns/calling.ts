@@ -2,8 +2,9 @@ import { insertProgram } from '../calls/programs/records.ts'
 import { insertParty } from '../calls/records.ts'
 import { contactProblem } from '../consents/required.ts'
 import { newId } from '../kernel/ids.ts'
-import type { Db, Trx } from '../kernel/store/store.ts'
+import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { CallCentreParts } from '../queues/deps.ts'
 import type { RingTarget } from '../queues/ringing/rings.ts'
 import { linesOut } from '../trunks/outbound.ts'
 import { WEEK_MS, whenAllowed } from './allowed.ts'
@@ -31,47 +32,49 @@ export interface Taking {
 /** For a contact that may not be called at any time within a year. */
 const NEVER = { status: 'failed', next_attempt_at: null } as const
 
-interface Asked {
-  contact: ContactRow
-  settings: CampaignSettings
-  /** The campaign's settings. */
-  timezone: string
-  /** Calls to the contact's number within a week. */
-  before: { at: number[]; isRunning: boolean } | undefined
-  hasLine: HasLine
-  now: Date
-}
-
 /** Whether some connection can call this number. */
 type HasLine = (phone: string) => boolean
 
 /** `HasLine` for a campaign. In test mode calls need no connection. */
-export const hasLineFor = (
-  db: Db,
-  tenant: Tenant,
-  { caller_ids: numbers }: CampaignSettings,
-): Promise<HasLine> | HasLine => (tenant.livemode ? linesOut(db, tenant, numbers) : () => true)
+const hasLineFor = (db: Db, tenant: Tenant, { caller_ids: numbers }: CampaignSettings): Promise<HasLine> | HasLine =>
+  tenant.livemode ? linesOut(db, tenant, numbers) : () => true
 
-/** The change of a contact that must not be called now; null: it may be called. */
-export async function whyNotNow(
+/** What deciding about contacts needs. */
+export interface CallingDeps {
+  store: Store
+  now: () => Date
+  timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
+  devicesOf: CallCentreParts['devicesOf']
+}
+
+/** Judges these contacts of a campaign: the change of one that must not be called now; null: it may be called. */
+export async function judgeOf(
+  deps: Pick<CallingDeps, 'timezoneOf'>,
   trx: Trx,
   tenant: Tenant,
-  { contact, settings, timezone, before = { at: [], isRunning: false }, hasLine, now }: Asked,
-): Promise<Partial<ContactRow> | null> {
-  const asked = { to: contact.phone, purposes: settings.require_consents, at: now.toISOString() }
-  const unwanted = await contactProblem(trx, tenant, asked)
-  if (unwanted !== null) {
-    const last_result = unwanted.problem === 'do_not_call' ? 'do_not_call' : 'no_consent'
-    return { status: 'excluded', last_result, next_attempt_at: null }
+  { settings, now }: Taking,
+  contacts: readonly ContactRow[],
+): Promise<(contact: ContactRow) => Promise<Partial<ContactRow> | null>> {
+  const ofCampaign = settings.timezone ?? (await deps.timezoneOf(trx, tenant))
+  const history = await callsTo(trx, tenant, contacts, now)
+  const hasLine = await hasLineFor(trx, tenant, settings)
+  return async ({ phone, timezone }) => {
+    const asked = { to: phone, purposes: settings.require_consents, at: now.toISOString() }
+    const unwanted = await contactProblem(trx, tenant, asked)
+    if (unwanted !== null) {
+      const last_result = unwanted.problem === 'do_not_call' ? 'do_not_call' : 'no_consent'
+      return { status: 'excluded', last_result, next_attempt_at: null }
+    }
+    const hours = { hours: settings.allowed_hours, timezone: timezone ?? ofCampaign }
+    const before = history.get(phone) ?? { at: [], isRunning: false }
+    // A call that cannot be placed is no attempt: the contact waits for the connection.
+    const allowed =
+      before.isRunning || !hasLine(phone)
+        ? new Date(now.getTime() + RETRY_SOON_MS)
+        : whenAllowed({ hours, caps: settings.caps, calls: before.at }, now.getTime())
+    if (allowed === null) return NEVER
+    return allowed > now ? { next_attempt_at: allowed.toISOString() } : null
   }
-  const hours = { hours: settings.allowed_hours, timezone: contact.timezone ?? timezone }
-  // A call that cannot be placed is no attempt: the contact waits for the connection.
-  const allowed =
-    before.isRunning || !hasLine(contact.phone)
-      ? new Date(now.getTime() + RETRY_SOON_MS)
-      : whenAllowed({ hours, caps: settings.caps, calls: before.at }, now.getTime())
-  if (allowed === null) return NEVER
-  return allowed > now ? { next_attempt_at: allowed.toISOString() } : null
 }
 
 export const pending = (db: Db, tenant: Tenant, campaignId: string) =>
@@ -107,7 +110,7 @@ export async function leftToday(
 }
 
 /** By number: when any campaign has called it within a week, oldest first, and whether it is being called now. */
-export async function callsTo(
+async function callsTo(
   db: Db,
   tenant: Tenant,
   contacts: readonly ContactRow[],

@@ -1,18 +1,16 @@
-import type { Db, Store, Trx } from '../kernel/store/store.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaClient } from '../media-link/client.ts'
-import type { CallCentreParts } from '../queues/deps.ts'
 import { callProblem } from '../usage/allowance.ts'
 import {
+  type CallingDeps,
   callContact,
-  callsTo,
   dueContacts,
-  hasLineFor,
+  judgeOf,
   leftToday,
   MAX_LOOKED_AT,
   pending,
   type Taking,
-  whyNotNow,
 } from './calling.ts'
 import { agentsCouldTake } from './for-agents.ts'
 import { AHEAD_MS, type Rate, rateAllows, startOf } from './pacing.ts'
@@ -22,11 +20,7 @@ import type { CampaignRow, ContactRow } from './tables.ts'
 import { sendAway, unservedCalls } from './unserved.ts'
 import { wakefulCampaigns } from './wakeful.ts'
 
-interface DiallerDeps {
-  store: Store
-  now: () => Date
-  timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
-  devicesOf: CallCentreParts['devicesOf']
+interface DiallerDeps extends CallingDeps {
   log: { error(fields: object, message: string): void }
 }
 
@@ -107,21 +101,12 @@ export class Dialler {
     tenant: Tenant,
     { campaign, settings, due, limit, rate, now }: Taking & { due: ContactRow[]; limit: number; rate: Rate },
   ): Promise<{ calls: number; isHeld: boolean }> {
-    const timezone = settings.timezone ?? (await this.#deps.timezoneOf(trx, tenant))
-    const history = await callsTo(trx, tenant, due, now)
-    const hasLine = await hasLineFor(trx, tenant, settings)
+    const judge = await judgeOf(this.#deps, trx, tenant, { campaign, settings, now }, due)
     const updated = now.toISOString()
     let calls = 0
     for (const contact of due) {
       if (calls === limit) break
-      const refused = await whyNotNow(trx, tenant, {
-        contact,
-        settings,
-        timezone,
-        before: history.get(contact.phone),
-        hasLine,
-        now,
-      })
+      const refused = await judge(contact)
       if (refused !== null) await moveContact(trx, tenant, contact, { ...refused, updated })
       else {
         // Contacts wait while their organisation is suspended or at its limit of calls.

@@ -3,7 +3,7 @@ import { namedPhrase } from '../kernel/phrases.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import type { Tenant } from '../kernel/tenancy.ts'
+import { type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import { leaveQueue } from '../queues/waiting-calls.ts'
 
 /** Maximum time that an answered contact waits for an agent [ms]. */
@@ -35,10 +35,7 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
         ),
     { node: nodeOf(db), since: new Date(now.getTime() - MOST_WAIT_MS).toISOString() },
   )
-  return rows.map(({ id: callId, organisation_id: organisationId, livemode }) => ({
-    callId,
-    tenant: { organisationId, livemode: livemode === 1 },
-  }))
+  return rows.map(row => ({ callId: row.id, tenant: tenantOf(row) }))
 }
 
 /** Takes a call out of its queue, plays an apology, and hangs up. */

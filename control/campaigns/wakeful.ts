@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from 'kysely'
 import { type Place, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
-import type { Tenant } from '../kernel/tenancy.ts'
+import { type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import { tenantsWithAvailable } from '../queues/agent-status.ts'
 import { AHEAD_MS, MAX_AHEAD_MS } from './pacing.ts'
 import { settingsOf } from './schema.ts'
@@ -51,10 +51,7 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
       if (mode === 'preview') return false
       return Number(row.talking) < max_concurrent && (queue_id === null || isAnyAvailable(row))
     })
-    .map(({ row: { id, organisation_id: organisationId, livemode } }) => ({
-      id,
-      tenant: { organisationId, livemode: livemode === 1 },
-    }))
+    .map(({ row }) => ({ id: row.id, tenant: tenantOf(row) }))
 }
 
 const contacts = (eb: Campaigns, statuses: readonly ContactStatus[]) =>

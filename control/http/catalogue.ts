@@ -1,19 +1,21 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static } from 'typebox'
 import { missing } from './errors.ts'
 import { listOf, listQuery, pageOfAll } from './list.ts'
-import { type Plain, pascal, words } from './plain-resource.ts'
+import { type ObjectSchema, type Plain, pascal, words } from './plain-resource.ts'
 import type { Route } from './route.ts'
 
 /** Objects built into the product, in no table: the same for every organisation. */
-export interface Catalogue<R extends TSchema> extends Pick<Plain<'teams', R>, 'object' | 'path' | 'api' | 'reply'> {
+export interface Catalogue<R extends ObjectSchema> extends Pick<Plain<'teams', R>, 'api' | 'reply'> {
   description: string
   /** All of them, in list order. */
   all(of: { livemode: boolean }): readonly (Static<R> & { id: string })[]
 }
 
 /** GET of the list and of a single object. */
-export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Route[] {
-  const { object, path, api, reply, all } = catalogue
+export function catalogueRoutes<R extends ObjectSchema>(catalogue: Catalogue<R>): Route[] {
+  const { api, reply, all } = catalogue
+  const object = reply.properties.object.const
+  const path = `/${object}s`
   return [
     api.get({
       path,

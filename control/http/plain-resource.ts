@@ -24,8 +24,11 @@ export interface Plain<T extends TableWithId, R extends TSchema> {
   toObject(row: Selectable<Database[T]>): Static<R>
 }
 
+/** The schema of an object of the API, which says its `object`. */
+export type ObjectSchema = TSchema & { properties: { object: { const: string } } }
+
 /** What the schema and the name of the table say: the API's `object`, and where it is. */
-export const plainOf = <T extends TableWithId, R extends TSchema & { properties: { object: { const: string } } }>(
+export const plainOf = <T extends TableWithId, R extends ObjectSchema>(
   given: Omit<Plain<T, R>, 'object' | 'path'> & { path?: string },
 ): Plain<T, R> => ({ path: `/${given.table}`, object: given.reply.properties.object.const, ...given })
 

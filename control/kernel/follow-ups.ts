@@ -1,3 +1,5 @@
+import { Turns } from './turns.ts'
+
 /** Maximum number of pending tasks; whoever adds more waits until there is room. */
 export const MAX_PENDING = 1000
 
@@ -19,8 +21,7 @@ type Perform = (task: FollowUpTask) => Promise<void>
 
 /** Runs the follow-ups of one store's commits. A task that hangs delays only others of its key. */
 export class FollowUps {
-  /** The last task of each key. */
-  readonly #chains = new Map<string, Promise<void>>()
+  readonly #turns = new Turns()
   #perform: Perform | null = null
   /** Number of unfinished tasks. */
   pending = 0
@@ -35,24 +36,20 @@ export class FollowUps {
   begin(task: FollowUpTask): void {
     const perform = this.#perform
     if (perform === null) return
-    const { key } = task
-    const before = this.#chains.get(key)
     this.pending++
-    const done: Promise<void> = (before === undefined ? perform(task) : before.then(() => perform(task))).finally(
-      () => {
+    void this.#turns
+      .take(task.key, () => perform(task))
+      .finally(() => {
         this.pending--
-        if (this.#chains.get(key) === done) this.#chains.delete(key)
         const ended = this.#ended
         this.#ended = []
         for (const resolve of ended) resolve()
-      },
-    )
-    this.#chains.set(key, done)
+      })
   }
 
   /** Resolves when everything requested for this key so far is done. */
   async done(key: string): Promise<void> {
-    await this.#chains.get(key)
+    await this.#turns.last(key)
   }
 
   /** Resolves when there is room for one more. */

@@ -16,6 +16,11 @@ export class Turns {
     return turn
   }
 
+  /** Resolves when the tasks of this key so far are done. */
+  async last(key: string): Promise<void> {
+    await this.#last.get(key)
+  }
+
   /** Resolves when no task is running. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())

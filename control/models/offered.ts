@@ -71,8 +71,6 @@ export class OfferedModels {
 /** Routes of the offered models. */
 export const modelRoutes = (models: OfferedModels): Route[] =>
   catalogueRoutes({
-    object: 'model',
-    path: '/models',
     api: operations('Voices and models', 'assistants'),
     reply: modelSchema,
     description:

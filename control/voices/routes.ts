@@ -69,8 +69,6 @@ export function voiceRoutes(deps: VoiceDeps): Route[] {
   const kept = new LRUCache<string, Buffer>({ max: MAX_KEPT })
   return [
     ...catalogueRoutes({
-      object: 'voice',
-      path: '/voices',
       api,
       reply: voiceSchema,
       description:

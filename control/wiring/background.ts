@@ -89,15 +89,8 @@ export function buildCallCentre(
 }
 
 /** Tells media where to register and which far ends to monitor; `run` is called periodically. */
-export function buildKeeper({
-  store,
-  vault,
-  now,
-  log,
-  config,
-}: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>) {
-  return new ConnectionKeeper({ store, vault, now, log, sipHost: sipHostOf(config) })
-}
+export const buildKeeper = (parts: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>): ConnectionKeeper =>
+  new ConnectionKeeper({ ...parts, sipHost: sipHostOf(parts.config) })
 
 /** Turns media's events into rows, events and commands. */
 export function buildDriver(
@@ -141,10 +134,8 @@ export function buildDriver(
 export function buildDispatcher(
   parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log'>,
 ): WebhookDispatcher {
-  const { store, vault, now, log, config } = parts
-  const allowedNetworks = config.allowPrivateUrls
-  const random = Math.random
-  return new WebhookDispatcher({ store, vault, now, log, allowedNetworks, random, post: httpPost })
+  const allowedNetworks = parts.config.allowPrivateUrls
+  return new WebhookDispatcher({ ...parts, allowedNetworks, random: Math.random, post: httpPost })
 }
 
 /** Runs jobs of the database; to be started, and closed before the store. */

@@ -16,34 +16,9 @@ import { organisationSettings } from '../organisation/routes.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import type { Counters, MediaHealth } from './health.ts'
 
-export type AppConfig = Pick<
-  Config,
-  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'maxObjects' | 'publicIps' | 'sipHosts'
-> &
-  Partial<
-    Pick<
-      Config,
-      | 'modelKey'
-      | 'modelName'
-      | 'modelNames'
-      | 'modelPrices'
-      | 'modelUrl'
-      | 'publicUrl'
-      | 'sipPort'
-      | 'smtpUrl'
-      | 'speechPreload'
-      | 'stirAnchors'
-      | 'stirKey'
-      | 'sttModel'
-      | 'sttUrl'
-      | 'trustedProxies'
-      | 'ttsModel'
-      | 'ttsUrl'
-      | 'ttsVoice'
-      | 'ttsVoices'
-      | 'wsPort'
-    >
-  >
+/** Tests leave out what has a default. */
+export type AppConfig = Partial<Config> &
+  Pick<Config, 'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'maxObjects' | 'publicIps' | 'sipHosts'>
 
 export interface AppParts {
   store: Store

@@ -37,8 +37,7 @@ const MESSAGE_SECONDS = 120
 interface ProgramParts {
   store: Store
   vault: Vault
-  config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> &
-    Partial<Pick<Config, 'modelKey' | 'modelName' | 'modelPrices' | 'modelUrl'>>
+  config: Pick<Config, 'allowPrivateUrls' | 'dataDir'> & Partial<Config>
   now: () => Date
   log: Logger
   centre: Omit<CentreParts, 'store'> & Pick<ProgramsParts, 'asksFirst'>
@@ -60,14 +59,9 @@ export const embeddingsOf = ({
   baseUrl === null ? null : new Embeddings({ baseUrl, apiKey, model })
 
 /** The models for agents' questions and the deep path. */
-export const askingBy = ({
-  store,
-  now,
-  log,
-  config,
-}: Pick<ProgramParts, 'store' | 'now' | 'log' | 'config'>): ModelParts => ({
-  models: modelsOf(config),
-  meter: new ModelMeter({ store, now, log, prices: config.modelPrices ?? new Map() }),
+export const askingBy = (parts: Pick<ProgramParts, 'store' | 'now' | 'log' | 'config'>): ModelParts => ({
+  models: modelsOf(parts.config),
+  meter: new ModelMeter({ ...parts, prices: parts.config.modelPrices ?? new Map() }),
   limit: new CallLimit(),
 })
 

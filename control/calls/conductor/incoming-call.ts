@@ -22,8 +22,9 @@ import type { CallCentrePort } from './call-centre-port.ts'
 import { takeTrunkCall } from './inbound/replacing-call.ts'
 import { type AccountDeps, accountOf, asksForPassword, judge } from './inbound/trunk-callers.ts'
 import { connectionsFor, ownersOf, routesBegunBy, routesFor, runningOn } from './inbound-rows.ts'
+import { type TakingDeps, takeLater } from './later-calls.ts'
 import { elsewhere } from './rooms/sessions.ts'
-import { type TakingDeps, takeLater, verifyFirst } from './verified-call.ts'
+import { verifyFirst } from './verified-call.ts'
 
 export interface IncomingDeps extends AccountDeps, TakingDeps {
   log: AccountDeps['log'] & TakingDeps['log']

@@ -1,21 +1,11 @@
 import { conflict, invalid, isProblem, missing, type Problem } from '../../http/errors.ts'
 import { appendEvent, type Cause } from '../../kernel/events/log.ts'
-import type { Db, Store, Trx } from '../../kernel/store/store.ts'
+import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { reserveAgent } from '../../queues/agent-status.ts'
-import type { CallCentreParts } from '../../queues/deps.ts'
 import { allQueues, answeredBy } from '../../queues/settings/store.ts'
 import { callProblem } from '../../usage/allowance.ts'
-import {
-  callContact,
-  callsTo,
-  dueContacts,
-  hasLineFor,
-  leftToday,
-  type Taking,
-  UNCLAIMED,
-  whyNotNow,
-} from '../calling.ts'
+import { type CallingDeps, callContact, dueContacts, judgeOf, leftToday, type Taking, UNCLAIMED } from '../calling.ts'
 import { type CampaignContact, toContact } from '../contact-schema.ts'
 import { type Rate, rateAllows, startOf } from '../pacing.ts'
 import { type CampaignSettings, settingsOf } from '../schema.ts'
@@ -24,13 +14,6 @@ import type { ContactRow } from '../tables.ts'
 import { claimOf, freeAgent, keepForCall } from './claims.ts'
 
 /** What agents do in mode `preview`, in which they see a contact before it is called: by the API or on their desktops. */
-
-export interface PreviewDeps {
-  store: Store
-  now: () => Date
-  timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
-  devicesOf: CallCentreParts['devicesOf']
-}
 
 type By = Tenant & Cause
 
@@ -42,7 +25,7 @@ interface Wanted {
 }
 
 /** The campaign, if it is running in mode `preview`. */
-async function running({ now }: PreviewDeps, trx: Trx, by: By, id: string): Promise<Taking | Problem> {
+async function running({ now }: CallingDeps, trx: Trx, by: By, id: string): Promise<Taking | Problem> {
   const campaign = await forTenant(trx, by).find('campaigns', id)
   if (campaign === undefined) return missing('campaign', id)
   const settings = settingsOf(campaign)
@@ -68,7 +51,7 @@ async function agentProblem(
 
 /** Reserves the next contact that may be called now for this agent, for a limited time. */
 export async function claim(
-  deps: PreviewDeps,
+  deps: CallingDeps,
   trx: Trx,
   by: By,
   id: string,
@@ -84,12 +67,9 @@ export async function claim(
   if (own?.campaign_id === id) return toContact(own)
   if (own !== undefined) return conflict('contact_claimed', 'The agent is looking at a contact of another campaign.')
   const due = await dueContacts(trx, by, id, now)
-  const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
-  const history = await callsTo(trx, by, due, now)
-  const hasLine = await hasLineFor(trx, by, settings)
+  const judge = await judgeOf(deps, trx, by, taking, due)
   for (const contact of due) {
-    const before = history.get(contact.phone)
-    const refused = await whyNotNow(trx, by, { contact, settings, timezone, before, hasLine, now })
+    const refused = await judge(contact)
     if (refused !== null) {
       await moveContact(trx, by, contact, { ...refused, ...UNCLAIMED, updated: at })
       continue
@@ -126,7 +106,7 @@ async function claimed(trx: Trx, by: By, { id, contactId, userId }: Wanted, at: 
 
 /** Why this agent cannot take a call now. */
 async function unavailable(
-  deps: PreviewDeps,
+  deps: CallingDeps,
   trx: Trx,
   by: By,
   { userId, settings, now }: { userId: string; settings: CampaignSettings; now: Date },
@@ -141,7 +121,7 @@ async function unavailable(
 }
 
 /** Calls a claimed contact. No queue rings its agent meanwhile. */
-export async function dial(deps: PreviewDeps, trx: Trx, by: By, wanted: Wanted): Promise<CampaignContact | Problem> {
+export async function dial(deps: CallingDeps, trx: Trx, by: By, wanted: Wanted): Promise<CampaignContact | Problem> {
   const taking = await running(deps, trx, by, wanted.id)
   if (isProblem(taking)) return taking
   const { campaign, settings, now } = taking
@@ -151,10 +131,7 @@ export async function dial(deps: PreviewDeps, trx: Trx, by: By, wanted: Wanted):
   if (isProblem(contact)) return contact
   const refused = (await unavailable(deps, trx, by, { userId, settings, now })) ?? (await fullProblem(trx, by, taking))
   if (refused !== null) return refused
-  const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
-  const before = (await callsTo(trx, by, [contact], now)).get(contact.phone)
-  const hasLine = await hasLineFor(trx, by, settings)
-  const unwanted = await whyNotNow(trx, by, { contact, settings, timezone, before, hasLine, now })
+  const unwanted = await (await judgeOf(deps, trx, by, taking, [contact]))(contact)
   if (unwanted !== null) {
     await moveContact(trx, by, contact, { ...unwanted, ...UNCLAIMED, updated: at })
     await freeAgent(trx, by, userId, at)
@@ -189,7 +166,7 @@ async function fullProblem(trx: Trx, by: By, taking: Taking): Promise<Problem | 
 
 /** Releases a claimed contact, which is called later or not at all. */
 export async function skip(
-  { now }: Pick<PreviewDeps, 'now'>,
+  { now }: Pick<CallingDeps, 'now'>,
   trx: Trx,
   by: By,
   wanted: Wanted,

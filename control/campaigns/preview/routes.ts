@@ -1,8 +1,9 @@
 import Type from 'typebox'
 import { operations, type Route } from '../../http/route.ts'
 import { input, nullable } from '../../kernel/schema.ts'
+import type { CallingDeps } from '../calling.ts'
 import { contactParams, contactSchema } from '../contact-schema.ts'
-import { claim, dial, type PreviewDeps, skip } from './actions.ts'
+import { claim, dial, skip } from './actions.ts'
 
 const api = operations('Campaigns', 'campaigns')
 
@@ -29,7 +30,7 @@ const wantedOf = (params: { id: string; contact_id: string }, { user_id: userId 
 })
 
 /** Routes for agents who see a contact before it is called (mode `preview`). */
-export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
+export function campaignPreviewRoutes(deps: CallingDeps): Route[] {
   return [
     api.post({
       path: '/campaigns/:id/claim',

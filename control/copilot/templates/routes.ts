@@ -17,8 +17,6 @@ const copilotTemplateSchema = Type.Object({
 })
 
 const catalogue: Catalogue<typeof copilotTemplateSchema> = {
-  object: 'copilot_template',
-  path: '/copilot_templates',
   api: operations('Copilot profiles', 'copilot'),
   reply: copilotTemplateSchema,
   description: 'Templates for new profiles; `settings` are those that a new profile gets.',

@@ -36,8 +36,6 @@ const flowTemplateSchema = Type.Object({
 })
 
 const catalogue: Catalogue<typeof flowTemplateSchema> = {
-  object: 'flow_template',
-  path: '/flow_templates',
   api: operations('Flows', 'flows'),
   reply: flowTemplateSchema,
   description: 'Templates for new flows. Each can be published unchanged; your own details are in `graph.variables`.',

@@ -21,20 +21,6 @@ interface ModelPrice {
   output: number
 }
 
-interface DrachtioServer {
-  host: string
-  port: number
-  secret: string
-}
-
-interface HepTarget {
-  transport: 'udp' | 'tcp' | 'tls'
-  host: string
-  port: number
-  captureId: number
-  password: string | null
-}
-
 /** `bad` says what to set instead. */
 export type Parsed<T> = { value: T } | { bad: string }
 
@@ -145,7 +131,7 @@ export function databaseUrl(text: string): Parsed<string> {
 const HEP_PORT = 9060
 const HEP_CAPTURE_ID = 2001
 
-export function hepTarget(text: string): Parsed<HepTarget> {
+export function hepTarget(text: string) {
   const url = URL.canParse(text) ? new URL(text) : null
   const captureId = Number(url?.searchParams.get('id') ?? HEP_CAPTURE_ID)
   const isWhole =
@@ -154,7 +140,7 @@ export function hepTarget(text: string): Parsed<HepTarget> {
     return bad('set udp://, tcp:// or tls:// with the collector, for example udp://homer.example.com:9060?id=2001')
   }
   return ok({
-    transport: url.protocol.slice(0, -1) as HepTarget['transport'],
+    transport: url.protocol.slice(0, -1) as 'udp' | 'tcp' | 'tls',
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? HEP_PORT : Number(url.port),
     captureId,
@@ -164,7 +150,7 @@ export function hepTarget(text: string): Parsed<HepTarget> {
 
 const DRACHTIO_PORT = 9022
 
-export function drachtioServer(text: string): Parsed<DrachtioServer> {
+export function drachtioServer(text: string) {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || url.protocol !== 'tcp:' || url.hostname === '' || url.password === '') {
     return bad('set tcp://:SECRET@HOST:9022 with the address and secret of the drachtio server for applications')

@@ -4,6 +4,7 @@ import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
+import { ha1Of } from './ha1.ts'
 import { type PhoneSubscriptions, watchedBy } from './subscriptions.ts'
 import type { SipCredentialRow } from './tables.ts'
 
@@ -47,8 +48,7 @@ export class PhoneAsks {
   ): Promise<SipCredentialRow | null> {
     const { store, vault, now, log } = this.#deps
     const account = await rowBy(store.db, 'sip_credentials', { username })
-    const sealed = algorithm === 'MD5' ? account?.ha1_md5 : account?.ha1_sha256
-    const ha1 = account === undefined || sealed === undefined ? null : vault.open(sealed, account.id)
+    const ha1 = account === undefined ? null : ha1Of(account, algorithm, vault)
     const checked = await media.request('sip.ask_check', { askId, ha1 })
     if (isFailure(checked) || account === undefined) return null
     if (!checked.isRight) {

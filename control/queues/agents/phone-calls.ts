@@ -1,6 +1,6 @@
 import { type Events, isFailure } from '../../../media/protocol.ts'
 import { type AccountDeps, hasProven } from '../../calls/conductor/inbound/trunk-callers.ts'
-import { endIfGone, type TakingDeps } from '../../calls/conductor/verified-call.ts'
+import { endIfGone, type TakingDeps } from '../../calls/conductor/later-calls.ts'
 import type { Of } from '../../calls/steps/event-handler.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import { ERRORS } from '../../http/errors.ts'
@@ -10,6 +10,7 @@ import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { isNobody, wantsPrivacy } from '../../trunks/caller-identity.ts'
 import { takeMembersCall } from '../transfers/taking.ts'
+import { ha1Of } from './ha1.ts'
 import { type NotPlaced, type PlacingDeps, placeMembersCall } from './placed-calls.ts'
 import type { SipCredentialRow } from './tables.ts'
 
@@ -105,8 +106,7 @@ export class PhoneCalls {
       await media.request('leg.challenge', { legId })
       return false
     }
-    const sealed = digest.algorithm === 'MD5' ? account.ha1_md5 : account.ha1_sha256
-    const ha1 = this.#deps.vault.open(sealed, account.id)
+    const ha1 = ha1Of(account, digest.algorithm, this.#deps.vault)
     return hasProven(this.#deps, call, { ha1, who: { userId: account.id } }, media)
   }
 }

@@ -10,6 +10,7 @@ import type { CallCentre } from '../call-centre.ts'
 import { noteLost } from '../lost-devices.ts'
 import { joinRing } from '../ringing/late-devices.ts'
 import { isReachedFrom, phoneOf } from './devices.ts'
+import { ha1Of } from './ha1.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
 /** The shortest registration that is accepted, and the longest that is granted [s]. */
@@ -48,8 +49,7 @@ export class Registrations {
     const { registerId, username, source } = register
     // A username names one account of all organisations and modes.
     const account = await rowBy(store.db, 'sip_credentials', { username })
-    const sealed = register.algorithm === 'MD5' ? account?.ha1_md5 : account?.ha1_sha256
-    const ha1 = account === undefined || sealed === undefined ? null : vault.open(sealed, account.id)
+    const ha1 = account === undefined ? null : ha1Of(account, register.algorithm, vault)
     const checked = await media.request('sip.register_check', { registerId, ha1 })
     if (isFailure(checked) || account === undefined) return
     if (!checked.isRight) {

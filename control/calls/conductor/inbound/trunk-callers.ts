@@ -8,7 +8,7 @@ import type { ConnectionRow, InboundAlgorithm } from '../../../trunks/tables.ts'
 import type { Of } from '../../steps/event-handler.ts'
 import { follow } from '../../steps/follow.ts'
 import { connectionOfAccount } from '../inbound-rows.ts'
-import { type TakingDeps, takeLater } from '../verified-call.ts'
+import { type TakingDeps, takeLater } from '../later-calls.ts'
 
 /** Calls over connections that authenticate by password. */
 
