@@ -1,4 +1,5 @@
-import { type Beats, isLost, takeLost } from '../kernel/nodes/heartbeat.ts'
+import { type Beats, forgetNode, isLost, takeLost } from '../kernel/nodes/heartbeat.ts'
+import type { NodeRow } from '../kernel/nodes/tables.ts'
 import { inPlaceOf } from '../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 
@@ -16,23 +17,21 @@ export interface LostNodeParts {
   guard: (legId: string | null, at: string, run: () => Promise<unknown>) => Promise<void>
 }
 
-/** Ends the calls of lost nodes, and frees their agents. Returns how many nodes there were. */
+/** Ends the calls of lost nodes, and frees their agents; one that is lost for long is then forgotten. Returns how many nodes there were. */
 export async function endLostNodes(parts: LostNodeParts): Promise<number> {
   const { store, now, log, beats } = parts
   let count = 0
   for (const silent of await beats.silent(store.db)) {
     if (!(await store.transaction(trx => takeLost(trx, silent, now())))) continue
     await endLost(parts, silent)
-    log.warn({ node: silent.id, seenAt: silent.seen_at }, 'a node is lost: its calls have ended')
+    if (silent.lost_at === null)
+      log.warn({ node: silent.id, seenAt: silent.seen_at }, 'a node is lost: its calls have ended')
     count++
   }
   return count
 }
 
-async function endLost(
-  { store, endAll, guard }: LostNodeParts,
-  { id, seen_at }: { id: string; seen_at: string },
-): Promise<void> {
+async function endLost({ store, endAll, guard }: LostNodeParts, { id, seen_at, lost_at }: NodeRow): Promise<void> {
   const step: LostStep = (legId, run) =>
     guard(legId, seen_at, () =>
       // The node may have come back meanwhile, and then its calls continue.
@@ -45,4 +44,5 @@ async function endLost(
   await step(null, trx => trx.deleteFrom('browser_sessions').where('node', '=', id).execute())
   const phones = (trx: Trx) => trx.deleteFrom('sip_registrations').where('node', '=', id).where('path', '=', '[]')
   await step(null, trx => phones(trx).execute())
+  if (lost_at !== null) await step(null, trx => forgetNode(trx, id))
 }

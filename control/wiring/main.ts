@@ -180,9 +180,12 @@ export async function main(): Promise<void> {
   new CopilotDesktops({ store, log, feed, media })
   const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
   const running = new RunningCalls(store)
+  let hasBeaten = false
   /** Writes this node's heartbeat. If other nodes have taken it for lost and ended its calls, media has to hear of it. */
   async function beatOnce(): Promise<void> {
-    if (media.state === 'ready' && (await beat(store, now(), nodeAddresses(config)))) media.reconnect()
+    if (media.state !== 'ready') return
+    if (await beat(store, now(), nodeAddresses(config), hasBeaten)) media.reconnect()
+    hasBeaten = true
   }
 
   const heartbeat = new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: beatOnce, log })

@@ -14,8 +14,16 @@ const LOST_AFTER_MS = 60_000
 /** Longer than it takes to end all calls of a node [ms]. */
 const ENDING_MS = 300_000
 
-/** Sends a heartbeat; `at`: see `NodeTable`. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
-export async function beat(store: Store, now: Date, at?: Pick<NodeRow, 'url' | 'sip' | 'ws'>): Promise<boolean> {
+/**
+ * Sends a heartbeat; `at`: see `NodeTable`; `isAgain`: this process has sent one before. True: others have declared this node lost meanwhile,
+ * and perhaps forgotten it: its calls have ended in the rows.
+ */
+export async function beat(
+  store: Store,
+  now: Date,
+  at: Partial<Pick<NodeRow, 'url' | 'sip' | 'ws'>> = {},
+  isAgain = false,
+): Promise<boolean> {
   const seen_at = now.toISOString()
   const id = nodeOf(store.db)
   return store.transaction(async trx => {
@@ -25,7 +33,7 @@ export async function beat(store: Store, now: Date, at?: Pick<NodeRow, 'url' | '
       .values({ id, seen_at, lost_at: null, ...at })
       .onConflict(conflict => conflict.column('id').doUpdateSet({ seen_at, lost_at: null, ...at }))
       .execute()
-    return before !== undefined && before.lost_at !== null
+    return before === undefined ? isAgain : before.lost_at !== null
   })
 }
 
@@ -65,16 +73,23 @@ export class Beats {
 const isSame = (one: NodeRow, other: NodeRow): boolean => one.seen_at === other.seen_at && one.lost_at === other.lost_at
 
 /**
- * Declares a silent node lost. False: it has come back, another node has taken it, or nothing is left to be ended. If several nodes try
- * at once, the transaction lets one succeed.
+ * Declares a silent node lost, or takes it from the node that has ended its calls so far. False: it has come back, or another node has taken
+ * it. If several nodes try at once, the transaction lets one succeed.
  */
 export async function takeLost(trx: Trx, silent: NodeRow, now: Date): Promise<boolean> {
   const row = await trx.selectFrom('nodes').selectAll().where('id', '=', silent.id).executeTakeFirst()
   if (row === undefined || !isSame(row, silent)) return false
-  const running = trx.selectFrom('calls').select('id').where('node_id', '=', row.id).where('ended_at', 'is', null)
-  if (row.lost_at !== null && (await running.limit(1).executeTakeFirst()) === undefined) return false
   await trx.updateTable('nodes').set({ lost_at: now.toISOString() }).where('id', '=', row.id).execute()
   return true
+}
+
+/** Forgets a lost node, unless calls are left that could not be ended. Otherwise each name that ever was would be looked after for ever. */
+export async function forgetNode(trx: Trx, id: string): Promise<void> {
+  const running = trx.selectFrom('calls').select('id').where('node_id', '=', id).where('ended_at', 'is', null)
+  if ((await running.limit(1).executeTakeFirst()) !== undefined) return
+  // Without the node they would count as open.
+  await trx.deleteFrom('open_streams').where('node_id', '=', id).execute()
+  await trx.deleteFrom('nodes').where('id', '=', id).execute()
 }
 
 /** Whether a node is still lost. */

@@ -200,6 +200,33 @@ test('who dies while it ends the calls of a lost node leaves the rest to another
   await nodes.close()
 })
 
+test('a lost node is forgotten once its calls have ended: no node asks for it any more, and it comes back under its name', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  const known = async () => (await b.db.selectFrom('nodes').select('id').orderBy('id').execute()).map(({ id }) => id)
+  await callAt(nodes, a)
+  await nodes.beatOf(a)
+  await beat(b, clock.now())
+  const stream = { id: 'one', subject: 'key', node_id: 'a', ends_at: new Date(clock.now().getTime() + 60 * MINUTE) }
+  await b.db
+    .insertInto('open_streams')
+    .values({ ...stream, ends_at: stream.ends_at.toISOString() })
+    .execute()
+  clock.advance(2 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  assert.equal(await known(), ['a', 'b'], 'it may be back in a moment')
+  assert.is(await nodes.look(), 0)
+  clock.advance(10 * MINUTE)
+  assert.is(await nodes.look(), 1)
+  assert.equal(await known(), ['b'])
+  assert.equal(await b.db.selectFrom('open_streams').selectAll().execute(), [], 'nor does its stream count any more')
+  assert.is(await beat(a, clock.now(), {}, true), true, 'it learns that its calls have ended')
+  assert.is(await beat(a, clock.now(), {}, true), false)
+  assert.equal(await known(), ['a', 'b'])
+  assert.is(await nodes.look(), 0)
+  await nodes.close()
+})
+
 test("a living node's calls are ended by nobody, and a call that began after the last beat ends when it began", async () => {
   const nodes = await makeNodes()
   const { a, b, clock } = nodes
