@@ -116,8 +116,7 @@ export class Admission {
       return sendProblem(request, reply, problem('unknown_version', message, { param: 'Service-Version' }))
     }
     const idempotencyKey = headerText(request.headers['idempotency-key'])
-    const { organisationId, livemode, apiKeyId, scopes } = identity
-    request.context = { organisationId, livemode, apiKeyId, scopes, apiVersion, requestId: request.id, idempotencyKey }
+    request.context = { ...identity, apiVersion, requestId: request.id, idempotencyKey }
     return undefined
   }
 

@@ -20,6 +20,8 @@ export interface Asking extends Tenant {
   apiKeyId: string
   /** Null: all. */
   scopes: readonly Scope[] | null
+  /** When its key expires; null: never. */
+  expiresAt: string | null
   /** The API version in which the answer is written. */
   apiVersion: string
   requestId: string
@@ -57,6 +59,7 @@ export class RequestContext implements Context {
   readonly livemode: boolean
   readonly apiKeyId: string
   readonly scopes: readonly Scope[] | null
+  readonly expiresAt: string | null
   readonly apiVersion: string
   readonly requestId: string
   readonly idempotencyKey: string | null
@@ -78,6 +81,7 @@ export class RequestContext implements Context {
     this.livemode = asking.livemode
     this.apiKeyId = asking.apiKeyId
     this.scopes = asking.scopes
+    this.expiresAt = asking.expiresAt
     this.apiVersion = asking.apiVersion
     this.requestId = asking.requestId
     this.idempotencyKey = asking.idempotencyKey

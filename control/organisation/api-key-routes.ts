@@ -42,7 +42,12 @@ export const keyFields = {
 const newKey = input({
   ...keyFields,
   mode: Type.Optional(oneOf(['live', 'test'], { description: 'Absent: the mode of the key that makes the request.' })),
-  expires_at: Type.Optional(Type.String({ format: 'date-time' })),
+  expires_at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Not after that of the key that makes the request. Absent: the same.',
+    }),
+  ),
 })
 
 export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
@@ -62,7 +67,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
         const livemode = body.mode === undefined ? context.livemode : body.mode === 'live'
         const tenant = { organisationId: context.organisationId, livemode }
         const secret = newSecret(livemode ? 'sk_live' : 'sk_test')
-        const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at).toISOString()
+        const expiresAt = body.expires_at === undefined ? context.expiresAt : new Date(body.expires_at).toISOString()
         const scopes = body.scopes ?? context.scopes
         return context.transaction(async trx => {
           const key = { name: body.name ?? '', secret, scopes, expiresAt, now: now() }
@@ -111,10 +116,13 @@ function tooMuch(context: Context, body: Static<typeof newKey>, now: Date): Prob
   const lacking = body.scopes?.find(scope => context.scopes !== null && !context.scopes.includes(scope))
   if (lacking !== undefined)
     return problem('scope_missing', `This key lacks the scope ${lacking}.`, { param: 'scopes' })
-  if (body.expires_at !== undefined && Date.parse(body.expires_at) <= now.getTime()) {
-    return invalid('expires_at', 'expires_at must be in the future.')
-  }
-  return null
+  const until = body.expires_at === undefined ? null : Date.parse(body.expires_at)
+  if (until === null) return null
+  if (until <= now.getTime()) return invalid('expires_at', 'expires_at must be in the future.')
+  const isLonger = context.expiresAt !== null && until > Date.parse(context.expiresAt)
+  return isLonger
+    ? invalid('expires_at', `This key expires at ${context.expiresAt}, and makes none that outlives it.`)
+    : null
 }
 
 /** Stores a key by its hash; returns its ID. */

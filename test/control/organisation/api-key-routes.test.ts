@@ -61,6 +61,18 @@ test('expires_at lies in the future and is answered in UTC', async () => {
   assert.is(made.body.expires_at, '2030-01-01T00:00:00.000Z')
 })
 
+test('a key with an end makes none that outlives it', async () => {
+  const end = '2030-01-01T00:00:00.000Z'
+  const temporary = (await create({ expires_at: end })).body.secret
+  assert.is((await create({}, temporary)).body.expires_at, end, 'without an end of its own, it has that one')
+  assert.is((await create({ mode: 'test' }, temporary)).body.expires_at, end)
+  const longer = await create({ expires_at: '2030-01-01T00:00:01Z' }, temporary)
+  assert.equal([longer.status, longer.body.error.param], [400, 'expires_at'])
+  const sooner = '2029-01-01T00:00:00.000Z'
+  assert.is((await create({ expires_at: sooner }, temporary)).body.expires_at, sooner)
+  assert.is((await create({})).body.expires_at, null)
+})
+
 test('an unknown scope is refused by its place', async () => {
   assert.is((await create({ scopes: ['calls:read', 'fly'] })).body.error.param, 'scopes[1]')
 })
