@@ -46,6 +46,7 @@ export const DEFAULT_SETTINGS: RoomSettings = {
   ...NO_AUDIO_DEFAULTS,
 }
 
-export const settingsOf = (room: ConferenceRoomRow): RoomSettings => storedSettings(DEFAULT_SETTINGS, room.settings)
+export const settingsOf = (room: Pick<ConferenceRoomRow, 'settings'>): RoomSettings =>
+  storedSettings(DEFAULT_SETTINGS, room.settings)
 
 export const scheduleOf = (room: ConferenceRoomRow): RoomSchedule => JSON.parse(room.schedule) as RoomSchedule

@@ -31,7 +31,7 @@ import { type Position, readPosition, rewritePosition, savePosition } from './po
 import { Reconciler } from './reconcile.ts'
 import { judgePins } from './rooms/pin-verdict.ts'
 import { roomSteps } from './rooms/room-steps.ts'
-import { Seating, waitingFor } from './rooms/seating.ts'
+import { Seating, waitingFor, waitingNoMore } from './rooms/seating.ts'
 import { onActiveSpeaker, onRoomClosed, onRoomOpened } from './rooms/session-events.ts'
 import type { Sent } from './sender.ts'
 
@@ -212,16 +212,18 @@ function conduct({ store, now, log, streams, assetFile, vault, centre }: DriverD
     { store, log, faults: centre.faults, answer },
     { ...callSteps(parts), ...roomSteps(store, seating), ...centre.steps },
   )
+  const seatAll = (waiting: readonly ParticipantRow[], media: MediaPort) =>
+    Promise.all(waiting.map(leg => conductor.inTurn(leg, media, () => seating.seat(leg, media))))
   return {
     drive: (legId, media) => conductor.drive(legId, media),
     driveDue: async media => {
       await conductor.driveDue(media)
+      await seatAll(await waitingNoMore(store.db), media)
       await audio.keepDue()
     },
     driveAgain: media => conductor.driveAgain(media),
     driveWaiting: async (roomId, media) => {
-      const waiting = await waitingFor(store.db, roomId)
-      await Promise.all(waiting.map(leg => conductor.inTurn(leg, media, () => seating.seat(leg, media))))
+      await seatAll(await waitingFor(store.db, roomId), media)
     },
     keep: (callId, media) => audio.keep(callId, media),
     idle: () => conductor.idle(),

@@ -9,6 +9,7 @@ import { encryptsRecordings } from '../../capture/call-capture.ts'
 import { type LegChange, writeLeg } from '../../legs.ts'
 import { applyToLeg, loadLeg, noteBegun } from '../../records.ts'
 import { isLocked } from '../../session-state.ts'
+import { settingsOf } from '../../settings.ts'
 import { type LegRows, leaving } from '../../steps/decide.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../../tables.ts'
 import { sessionRoom } from '../leg-rooms.ts'
@@ -140,15 +141,26 @@ export class Seating {
   }
 }
 
-/** Legs on this node that wait for a moderator of this room. */
-export const waitingFor = (db: Db, roomId: string): Promise<ParticipantRow[]> =>
+/** Legs on this node that wait for a moderator. */
+const waiting = (db: Db) =>
   db
     .selectFrom('participants')
     .innerJoin('calls', 'calls.id', 'participants.call_id')
     .selectAll('participants')
-    .where('calls.room_id', '=', roomId)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.step', '=', 'waiting')
     .where('participants.left_at', 'is', null)
     .orderBy('participants.id')
-    .execute()
+
+/** Those who wait for one of this room. */
+export const waitingFor = (db: Db, roomId: string): Promise<ParticipantRow[]> =>
+  waiting(db).where('calls.room_id', '=', roomId).execute()
+
+/** Those who need not wait any more, or wait in vain, as another node has changed their room: it could not wake them. */
+export async function waitingNoMore(db: Db): Promise<ParticipantRow[]> {
+  const rooms = waiting(db).leftJoin('conference_rooms as room', 'room.id', 'calls.room_id')
+  const rows = await rooms.select(['room.active', 'room.settings']).execute()
+  return rows.filter(({ active, settings }) => {
+    return active !== 1 || settings === null || !settingsOf({ settings }).wait_for_moderator
+  })
+}

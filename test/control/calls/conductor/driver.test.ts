@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import * as assert from 'uvu/assert'
 import { toFigures } from '../../../../control/calls/call-schema.ts'
 import { admission } from '../../../../control/calls/conductor/rooms/admission.ts'
+import { sendDue } from '../../../../control/calls/steps/follow.ts'
 import { CallMetrics } from '../../../../control/wiring/call-metrics.ts'
 import { QUALITY } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
@@ -261,6 +262,39 @@ test('phone callers wait for a moderator before being seated', async () => {
   const member = await media.command('leg.move', 'part_1')
   assert.is(member.room.roomId, moderator.room.roomId)
   assert.is(member.mustExist, true)
+  await world.close()
+})
+
+test('who waits for a moderator goes on when another node has changed the room: in, if nobody has to wait, or out of one that is closed', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom, store } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { wait_for_moderator: true } })
+  const wait = async (leg: string) => {
+    media.dialIn(leg, '1001')
+    assert.equal((await media.command('leg.play', leg)).sources[0], { kind: 'prompt', name: 'wait-moderator' })
+    await media.committed()
+  }
+  /** As the node does that the request reaches, which cannot wake this one. */
+  const change = async (columns: { active?: number; settings?: string }) => {
+    await store.db.updateTable('conference_rooms').set(columns).where('id', '=', openRoom).execute()
+    sendDue(store)
+  }
+  await wait('part_1')
+  await change({ settings: JSON.stringify({ wait_for_moderator: false }) })
+  const { room } = await media.command('leg.move', 'part_1')
+  assert.is(room.roomId.startsWith('call_'), true)
+  await media.committed()
+  media.hangUp('part_1', 'caller_hangup')
+  await media.committed()
+  await store.db
+    .updateTable('conference_rooms')
+    .set({ settings: JSON.stringify({ wait_for_moderator: true }) })
+    .where('id', '=', openRoom)
+    .execute()
+  await wait('part_2')
+  await change({ active: 0 })
+  const play = await media.command('leg.play', 'part_2', 2)
+  assert.equal([play.sources[0], play.hangupAfter], [{ kind: 'prompt', name: 'room-closed' }, 'rejected'])
   await world.close()
 })
 
