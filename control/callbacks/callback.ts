@@ -30,6 +30,14 @@ export const closing = ({ status }: CallbackRow) => ({
   ...(status === 'offered' && { call_id: null }),
 })
 
+/** An offer that a change takes back: it is due later, or for somebody else. The agent's phone stops, as for one that is closed. */
+export function takenBack(row: CallbackRow, changed: Partial<CallbackRow>, at: string): Partial<CallbackRow> {
+  const { due_at, ...whose } = { ...row, ...changed }
+  const isOthers = (['route', 'agent_id', 'assistant_id', 'queue_id'] as const).some(name => whose[name] !== row[name])
+  if (row.status !== 'offered' || (due_at <= at && !isOthers)) return {}
+  return { status: 'pending', offered_to: null, call_id: null }
+}
+
 /** The status after the trigger, or why it is refused. */
 export function nextStatus(status: CallbackStatus, trigger: Trigger): CallbackStatus | Problem {
   const next = NEXT[status][trigger]

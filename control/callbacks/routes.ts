@@ -13,6 +13,7 @@ import {
   nextStatus,
   planCallback,
   routeProblem,
+  takenBack,
   withNote,
 } from './callback.ts'
 import { callbackListQuery, changeBody, completeBody, createBody } from './schema.ts'
@@ -98,7 +99,8 @@ async function change(
       updated: at,
     }
     const wrong = routeProblem({ ...row, ...changed })
-    return wrong ?? toCallback(await saveCallback(trx, context, row, changed))
+    if (wrong !== null) return wrong
+    return toCallback(await saveCallback(trx, context, row, { ...changed, ...takenBack(row, changed, at) }))
   })
 }
 

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { assistantSettings } from '../assistants/assistant-settings.ts'
+import { mainLeg } from '../calls/legs.ts'
 import type { JobHandler } from '../kernel/jobs/runner.ts'
 import { input } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -67,12 +68,8 @@ interface SaidLine {
 /** What was said in a call: its transcript, otherwise the turns of its flow or assistant. */
 async function saidIn(db: Db, tenant: Tenant, callId: string): Promise<{ lines: SaidLine[]; language: string }> {
   const scoped = forTenant(db, tenant)
-  const own = await scoped
-    .select('participants')
-    .select('id')
-    .where('call_id', '=', callId)
-    .orderBy('created')
-    .execute()
+  // Not whoever was on the line first: where a member has placed the call, that is the member.
+  const own = await mainLeg(db, tenant, callId)
   const segments = await scoped
     .select('transcript_segments')
     .select(['speaker', 'participant_id', 'text'])
@@ -83,7 +80,7 @@ async function saidIn(db: Db, tenant: Tenant, callId: string): Promise<{ lines: 
   const language = await languageOf(db, tenant, callId)
   if (segments.length > 0) {
     const isCaller = (said: (typeof segments)[number]): boolean =>
-      said.speaker === 'participant' && said.participant_id === own[0]?.id
+      said.speaker === 'participant' && said.participant_id === own?.id
     const lines = segments.map(said => ({ isCaller: isCaller(said), text: said.text }))
     return { lines, language }
   }

@@ -121,15 +121,17 @@ export async function placeCall(
     if (!('problem' in stored)) await also(trx, stored)
     return stored
   })
+  // Others can have its place at once.
+  const giveBack = () => deps.media.request('leg.release', { legId })
   if ('problem' in placed) {
-    // Others can have its place at once.
-    await deps.media.request('leg.release', { legId })
+    await giveBack()
     return placed
   }
   // Suspended during that commit: a transaction that has read the organisation before does not conflict with the suspension.
   const suspended = await suspensionOf(deps.store.db, caller)
   if (suspended !== null) {
     await endUnplaced(deps, legId, 'capacity')
+    await giveBack()
     return suspended
   }
   const reply = await deps.media.request('leg.dial', {

@@ -25,7 +25,9 @@ export async function removeContact(
   if (ON_CALL.includes(contact.status)) return conflict('contact_on_call', 'The contact is on a call.')
   await scoped.delete('campaign_contacts').where('id', '=', id).execute()
   await scoped.delete('events').where('object_id', '=', id).execute()
-  if (contact.claimed_by !== null) await freeAgent(trx, tenant, contact.claimed_by, at)
+  const { claimed_by: userId, claimed_until: until } = contact
+  // Whoever had it once may be calling another one by now.
+  if (userId !== null && until !== null && until > at) await freeAgent(trx, tenant, userId, at)
   const attempts = await scoped
     .select('campaign_attempts')
     .select(['id', 'started_at'])

@@ -82,6 +82,25 @@ test('without a model the summary is what the caller said, and nothing is made u
   await world.close()
 })
 
+test('of a call that a member placed, the words are those of the person who is called back, though the member was on the line first', async () => {
+  const world = await makeLiveWorld()
+  const callId = await asked(world)
+  const { db } = world.store
+  const leg = await db.selectFrom('participants').selectAll().where('id', '=', 'part_1').executeTakeFirstOrThrow()
+  const member = { ...leg, id: 'part_0', ring_id: 'ring_0', created: '2026-01-01T00:00:00.000Z' }
+  await db.insertInto('participants').values(member).execute()
+  const { organisation_id, livemode } = leg
+  const said = { organisation_id, livemode, call_id: callId, speaker: 'participant' as const, end_ms: 9 }
+  const lines = [
+    { ...said, id: 'seg_1', participant_id: 'part_0', text: 'How can I help?', start_ms: 1 },
+    { ...said, id: 'seg_2', participant_id: 'part_1', text: 'My cellar is wet.', start_ms: 2 },
+  ]
+  await db.insertInto('transcript_segments').values(lines).execute()
+  await run(world, null)
+  assert.is((await callback(world)).summary, 'My cellar is wet.')
+  await world.close()
+})
+
 test('a callback that an assistant has booked has its summary too, of what its caller said', async () => {
   const world = await makeLiveWorld()
   const { media } = world

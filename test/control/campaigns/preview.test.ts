@@ -161,6 +161,24 @@ test('a claim keeps the agent for so long and no longer; a campaign that is paus
   await preview.close()
 })
 
+test('a contact whose claim is over is deleted without a word to the agent who looked at it, and by now calls another one', async () => {
+  const preview = await makePreview([ANN, BOB])
+  const { world, claim, act, agents, id, ask } = preview
+  const [ann] = agents
+  const first = (await claim(ann)).body
+  world.clock.advance(61_000)
+  const second = (await claim(ann)).body
+  assert.not.equal(second.id, first.id)
+  assert.is((await act('dial', second.id, { user_id: ann })).status, 200)
+  const reserved = async () =>
+    (await forTenant(world.store.db, world.tenant).find('agent_statuses', ann))?.reserved_until
+  const until = await reserved()
+  assert.ok(until != null)
+  await ask(`DELETE /v1/campaigns/${id}/contacts/${first.id}`)
+  assert.is(await reserved(), until, 'no queue rings the agent meanwhile')
+  await preview.close()
+})
+
 test('an agent looks at one contact at a time, whatever campaigns there are; calls of agents keep the rate of their campaign', async () => {
   const preview = await makePreview([ANN, BOB], { calls_per_second: 1 })
   const { world, claim, act, agents, start, answer, queue_id, dial, dialled, later } = preview

@@ -15,7 +15,7 @@ import type { Events } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { ask, silent, type World } from '../app-harness.ts'
 import { type CampaignWorld, makeCampaignWorld } from '../campaigns/campaign-world.ts'
-import { addMember, makeWholeApp, VAULT } from '../whole-app.ts'
+import { addMember, DEAF_MEDIA, makeWholeApp, VAULT } from '../whole-app.ts'
 
 const test = suite('control/partners/calls-begin')
 
@@ -201,8 +201,21 @@ test('a call of the API whose organisation is suspended while it is written down
   const suspend = async (trx: Trx) =>
     void (await forTenant(trx, partner).change('partner_organisations', ours.organisationId, { suspended: 1 }))
   store.within.add(suspend)
+  const { request } = DEAF_MEDIA
+  const asked: [string, string][] = []
+  DEAF_MEDIA.request = (async (name: string, body: { legId: string }) => {
+    asked.push([name, body.legId])
+    return {}
+  }) as never
   const refused = await campaigns.answer('POST /v1/calls', { to: OUTSIDE, assistant_id: id })
+  DEAF_MEDIA.request = request
   store.within.delete(suspend)
+  assert.equal(
+    asked.map(([name]) => name),
+    ['leg.reserve', 'leg.release'],
+    'and its place is free at once',
+  )
+  assert.is(asked[0]![1], asked[1]![1])
   assert.is(refused.body.error.code, 'organisation_suspended', refused.text)
   const [call] = await store.db.selectFrom('calls').select(['status', 'ended_reason']).execute()
   assert.equal(call, { status: 'failed', ended_reason: 'capacity' })
