@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { forgetOld } from '../kernel/jobs/forget.ts'
 import { insertNew } from '../kernel/store/compiled.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
@@ -60,10 +61,10 @@ export async function insertClientToken(
 }
 
 /** Deletes expired tokens, and guests by their name. To be called regularly. */
-export async function sweepTokens(db: Db, now: Date): Promise<void> {
+export async function sweepTokens(store: Store, now: Date): Promise<void> {
   const forgotten = new Date(now.getTime() - KEPT_MS).toISOString()
-  await db.deleteFrom('client_tokens').where('expires_at', '<', forgotten).execute()
-  await db.deleteFrom('browser_guests').where('created', '<', forgotten).execute()
+  await forgetOld(store, 'client_tokens', 'expires_at', forgotten)
+  await forgetOld(store, 'browser_guests', 'created', forgotten)
 }
 
 /** The signed token of a row (RFC 7519): bound to one call, one origin and one tenant, until `expires_at`. */

@@ -1,5 +1,6 @@
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { forgetOld } from '../kernel/jobs/forget.ts'
 import { seal, sha256, unseal } from '../kernel/secrets.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -32,7 +33,7 @@ export async function beginSimulation(
   now: Date,
 ): Promise<Simulation> {
   const id = newId('flow_simulation')
-  await store.db.deleteFrom('flow_simulations').where('expires_at', '<=', now.toISOString()).execute()
+  await forgetOld(store, 'flow_simulations', 'expires_at', now.toISOString())
   await forTenant(store.db, tenant).insert('flow_simulations', {
     id: sha256(id),
     flow_id: flowId,

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { idAt } from '../kernel/ids.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { ImportPieceTable } from './tables.ts'
@@ -64,16 +65,17 @@ const KEPT_MS = 30 * 24 * 60 * 60 * 1000
 
 /** Removes files of uploads that never became an import, and of imports that ended long ago. */
 export async function sweepImports(db: Db, now: Date): Promise<void> {
-  const keptSince = new Date(now.getTime() - KEPT_MS)
-  await db
-    .deleteFrom('import_pieces')
-    .where('import_id', '<', idAt('import', now.getTime() - ORPHAN_MS))
-    .where('import_id', 'not in', eb => eb.selectFrom('imports').select('imports.id'))
-    .execute()
-  await db
-    .deleteFrom('import_pieces')
-    .where('import_id', 'in', eb =>
-      eb.selectFrom('imports').select('imports.id').where('finished_at', '<', keptSince.toISOString()),
-    )
-    .execute()
+  const keptSince = new Date(now.getTime() - KEPT_MS).toISOString()
+  const imports = db.selectFrom('imports').select('imports.id')
+  const stored = db.selectFrom('import_pieces').select('import_id').distinct()
+  const lost = stored.where('import_id', '<', idAt('import', now.getTime() - ORPHAN_MS))
+  const ids = [
+    ...(await lost.where('import_id', 'not in', imports).execute()),
+    ...(await stored.where('import_id', 'in', imports.where('finished_at', '<', keptSince)).execute()),
+  ]
+  // One at a time: a file has up to hundreds of pieces, and calls wait for each statement.
+  for (const { import_id } of ids) {
+    await db.deleteFrom('import_pieces').where('import_id', '=', import_id).execute()
+    await nextTurn()
+  }
 }

@@ -181,7 +181,7 @@ export function buildDuties(
     duty('missed callbacks', SHORT_DUTY_MS, () => tellMissed(store, now())),
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('insight days', SHORT_DUTY_MS, () => insightDays.run()),
-    duty('client tokens', LONG_DUTY_MS, () => sweepTokens(store.db, now())),
+    duty('client tokens', LONG_DUTY_MS, () => sweepTokens(store, now())),
     duty('request budgets', LONG_DUTY_MS, () => sweepBudgets(store.db, now())),
     duty('open streams', LONG_DUTY_MS, () => sweepStreams(store.db, now())),
     duty('import files', LONG_DUTY_MS, () => sweepImports(store.db, now())),

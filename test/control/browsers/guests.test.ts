@@ -94,12 +94,48 @@ test('whose token nobody has used is forgotten a day after it expired, also wher
     const rows = (table: 'client_tokens' | 'browser_guests') => store.db.selectFrom(table).select('id').execute()
     return [(await rows('client_tokens')).length, (await rows('browser_guests')).length]
   }
-  clock.advance(24 * HOUR_MS)
-  await sweepTokens(store.db, clock.now())
+  clock.advance(24 * HOUR_MS - 1)
+  await sweepTokens(store, clock.now())
   assert.equal(await left(), [1, 1])
   clock.advance(6 * MINUTE_MS)
-  await sweepTokens(store.db, clock.now())
+  await sweepTokens(store, clock.now())
   assert.equal(await left(), [0, 0])
+  await app.close()
+})
+
+test('tokens and guests of a busy day are forgotten in pieces: calls have their turn between them', async () => {
+  const app = await makeWholeApp()
+  const { clock, store } = app
+  const { join_url } = (await app.live('POST /v1/conference_rooms', { name: 'Team' })).body
+  await enter(app, join_url)
+  const [token, guest] = [store.db.selectFrom('client_tokens'), store.db.selectFrom('browser_guests')]
+  const [one, other] = [
+    await token.selectAll().executeTakeFirstOrThrow(),
+    await guest.selectAll().executeTakeFirstOrThrow(),
+  ]
+  const later = (n: number) => new Date(clock.now().getTime() + n).toISOString()
+  for (let n = 0; n < 500; n++) {
+    await store.db
+      .insertInto('client_tokens')
+      .values({ ...one, id: `call_${n}`, expires_at: later(n) })
+      .execute()
+    await store.db
+      .insertInto('browser_guests')
+      .values({ ...other, id: `call_${n}`, created: later(n) })
+      .execute()
+  }
+  clock.advance(48 * HOUR_MS)
+  let [turns, isDone] = [0, false]
+  const swept = sweepTokens(store, clock.now()).finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await new Promise(resolve => setImmediate(resolve))
+    turns++
+  }
+  await swept
+  assert.equal([(await token.select('id').execute()).length, (await guest.select('id').execute()).length], [0, 0])
+  assert.ok(turns >= 10, `${turns} turns`)
   await app.close()
 })
 
