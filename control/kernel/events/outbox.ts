@@ -5,7 +5,7 @@ import type { Trx } from '../store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../tenancy.ts'
 
 /** The fields of its event that a delivery needs. */
-export interface OutboxEvent {
+interface OutboxEvent {
   id: string
   type: string
 }

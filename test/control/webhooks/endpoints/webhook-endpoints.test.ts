@@ -257,6 +257,25 @@ test('a replay delivers the events of a stretch of time again, with the same web
   assert.is((await world.ask(path, {})).body.error.param, 'since')
 })
 
+test('a replay of many events is queued in pieces, since calls wait for each, and answers with the count of all', async () => {
+  const { id } = await world.endpoint()
+  for (let n = 0; n < 450; n++) await world.emit()
+  await world.store.db.updateTable('webhook_deliveries').set({ status: 'succeeded', next_attempt_at: null }).execute()
+  let isDone = false
+  const asked = world.ask(`POST /v1/webhook_endpoints/${id}/replay`, { since: START.toISOString() }).finally(() => {
+    isDone = true
+  })
+  const seen = new Set<number>()
+  while (!isDone) {
+    await new Promise(resolve => setImmediate(resolve))
+    const pending = world.store.db.selectFrom('webhook_deliveries').select('id').where('status', '=', 'pending')
+    seen.add((await pending.where('endpoint_id', '=', id).execute()).length)
+  }
+  const { deliveries } = (await asked).body
+  assert.ok(deliveries >= 450, `${deliveries}`)
+  assert.ok(seen.has(200) && seen.has(400), `${[...seen]}`)
+})
+
 test('a replay brings what an endpoint missed while it was disabled, of the types it subscribes to', async () => {
   const { id } = await world.endpoint({ event_types: ['call.ended'] })
   await world.ask(`PATCH /v1/webhook_endpoints/${id}`, { status: 'disabled' })
