@@ -52,6 +52,10 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
   })
   // Everything since, backwards.
   await undoOfOneCall(before.db)
+  // 426 and 427.
+  await before.db.schema.alterTable('queue_calls').dropColumn('back_at').execute()
+  for (const index of ['client_tokens_expiry', 'browser_guests_created'])
+    await before.db.schema.dropIndex(index).execute()
   for (const table of ['copilot_sessions', 'call_steps'])
     await before.db.schema.dropIndex(`${table}_with_words`).execute()
   await before.db.schema.alterTable('copilot_sessions').dropColumn('forgotten').execute()
