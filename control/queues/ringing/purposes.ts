@@ -180,6 +180,9 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
   await becomeBusy(trx, tenant, ring.user_id, at)
 }
 
+/** Nobody has hung up: a carrier in front of us is told so, too (Q.850 cause 41, not 16). */
+const isHeardNoMore = (reason: EndedReason): boolean => reason === 'rtp_timeout' || reason === 'session_expired'
+
 /** The answerer has left: the caller is hung up, or goes to a consulted party, or back to its queue if the agent's phone was lost. */
 async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: EndedReason): Promise<void> {
   await agentFree(trx, tenant, ring, at)
@@ -189,7 +192,7 @@ async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: End
   if (caller === undefined) return
   const isLost = reason === 'rtp_timeout' && ring.purpose === 'queue' && isLeadable(caller.step)
   const id = isLost ? (await forTenant(trx, tenant).find('queues', ring.queue_id ?? ''))?.id : undefined
-  if (id === undefined) return hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
+  if (id === undefined) return hangUpLeg(trx, tenant, caller.id, isHeardNoMore(reason) ? reason : 'agent_hangup')
   if (caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
   await tellHold(trx, tenant, ring.call_id, { at })
   const target = { type: 'queue' as const, id, since: await joinedBefore(trx, tenant, ring.call_id, id) }

@@ -179,6 +179,20 @@ test('blind transfer to a member: the agent is free, the member rings and talks,
   await world.close()
 })
 
+test('a party whose phone is heard no more has not hung up: the call ends with that reason', async () => {
+  for (const lost of ['rtp_timeout', 'session_expired'] as const) {
+    const { world, bob, legId, act } = await talk()
+    await act(handling => transferBlind(handling, { type: 'user', id: bob }))
+    world.media.pickUp(world.ringing(bob)[0]!.legId)
+    await world.settle()
+    world.media.hangUp(world.legOf(bob)!.legId, lost)
+    await world.settle()
+    assert.is(world.media.legs.has(legId), false)
+    assert.is((await world.events('call.ended'))[0]!.object.ended_reason, lost)
+    await world.close()
+  }
+})
+
 test('blind transfer to a queue, an assistant, a number', async () => {
   const { world, queue, legId, callId, act } = await talk()
   await act(handling => transferBlind(handling, { type: 'queue', id: queue }))
