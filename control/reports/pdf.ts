@@ -16,6 +16,8 @@ const MAX_MEASURED = 100
 /** For what people call themselves and their queues: the fonts that every PDF reader has know Latin letters only. */
 const NAMES = 'names'
 const NAMES_FONT = readFileSync(new URL('fixtures/fonts/DejaVuSans.ttf', PACKAGE_ROOT))
+/** What the fonts of every reader draw. They take half the time, on a thread that has calls. */
+const LATIN = /^[\x20-\x7e\xa0-\xff]*$/
 /** Would break the line, or turn around what follows. */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_C}]+/gu
 const FROM_RIGHT = /[\p{sc=Hebr}\p{sc=Arab}]/u
@@ -34,8 +36,9 @@ export class PdfTable {
     const document = new PDFDocument({ size: 'A4', layout: 'landscape', margin: MARGIN, info: { Title: title } })
     this.#document = document
     this.#columns = columns.length
-    const { y, page } = document.registerFont(NAMES, NAMES_FONT).font(NAMES).fontSize(14)
-    this.#text(title, { x: MARGIN, y, width: page.width - 2 * MARGIN, height: document.currentLineHeight() })
+    const { y, page } = document.registerFont(NAMES, NAMES_FONT).font('Helvetica-Bold').fontSize(14)
+    const place = { x: MARGIN, y, width: page.width - 2 * MARGIN, height: document.currentLineHeight() }
+    this.#text(title, 'Helvetica-Bold', place)
     document.x = MARGIN
     document.y = y + document.currentLineHeight()
     document.font('Helvetica').fontSize(9).text(`${period.from} to ${period.to}`).moveDown()
@@ -49,7 +52,7 @@ export class PdfTable {
 
   write(cells: string[]): void {
     this.#rows += 1
-    if (this.#rows <= MAX_ROWS) this.#line(cells, NAMES)
+    if (this.#rows <= MAX_ROWS) this.#line(cells, 'Helvetica')
   }
 
   end(): void {
@@ -64,18 +67,19 @@ export class PdfTable {
     const width = (document.page.width - 2 * MARGIN) / this.#columns
     if (document.y + LINE > document.page.height - MARGIN) document.addPage()
     const { y } = document
-    document.font(font).fontSize(FONT_SIZE)
+    document.fontSize(FONT_SIZE)
     for (const [i, cell] of cells.entries()) {
-      this.#text(cell, { x: MARGIN + i * width, y, width: width - 4, height: LINE })
+      this.#text(cell, font, { x: MARGIN + i * width, y, width: width - 4, height: LINE })
     }
     document.x = MARGIN
     document.y = y + LINE
   }
 
   /** One line of text in this place, with an ellipsis if it does not fit. */
-  #text(said: string, { x, y, ...place }: { x: number; y: number; width: number; height: number }): void {
+  #text(said: string, font: string, { x, y, ...place }: { x: number; y: number; width: number; height: number }): void {
     const document = this.#document
     const text = said.replace(UNPRINTABLE, ' ')
+    document.font(LATIN.test(text) ? font : NAMES)
     if (!FROM_RIGHT.test(text)) return void document.text(text, x, y, { ...place, ellipsis: true, lineBreak: false })
     const widthOf = (part: string): number => document.widthOfString(part, AS_ONE)
     const letters = [...cutTo(text, MAX_MEASURED), ...(text.length > MAX_MEASURED ? ['…'] : [])]

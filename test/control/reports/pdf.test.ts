@@ -8,7 +8,10 @@ const test = suite('control/reports/pdf')
 
 const PERIOD = { from: '2026-11-01T00:00:00.000Z', to: '2026-12-01T00:00:00.000Z' }
 
-/** What the page shows in the font of its title, run by run, each from left to right. Other fonts are those that every reader has. */
+/** What is of all reports: columns, the period, the number of rows. */
+const COMMON = /^(agent|calls|2026-11-01T.*|\d+ rows)$/
+
+/** What else the page shows, run by run, each from left to right. */
 async function shown(title: string, ...names: string[]): Promise<string[]> {
   const table = new PdfTable(title, PERIOD, ['agent', 'calls'])
   for (const name of names) table.write([name])
@@ -18,10 +21,15 @@ async function shown(title: string, ...names: string[]): Promise<string[]> {
   const letters = (/beginbfrange\n<0000> <[0-9a-f]+> \[(.*?)\]/.exec(parts)?.[1] ?? '')
     .split('> <')
     .map(units => String.fromCharCode(...(units.match(/[0-9a-f]{4}/g) ?? []).map(unit => Number.parseInt(unit, 16))))
-  const runs = [...parts.matchAll(/\/(F\d+) [\d.]+ Tf\n\[(.*?)\] TJ/g)]
-  return runs
-    .filter(([, font]) => font === runs[0]![1])
-    .map(([, , said]) => (said!.match(/[0-9a-f]{4}/g) ?? []).map(code => letters[Number.parseInt(code, 16)]).join(''))
+  const composite = [...file.matchAll(/(\d+) 0 obj\n<<\n[^>]*?\/Subtype \/Type0/g)].map(([, id]) => id)
+  const fonts = new Map([...file.matchAll(/\/(F\d+) (\d+) 0 R/g)].map(([, name, id]) => [name, id]))
+  const runs = [...parts.matchAll(/\/(F\d+) [\d.]+ Tf\n\[(.*?)\] TJ/g)].map(([, font, said]) => {
+    const codes = [...said!.matchAll(/<([0-9a-f]*)>/g)].map(([, hex]) => hex).join('')
+    // The fonts that every reader has have a byte for each letter.
+    if (!composite.includes(fonts.get(font))) return Buffer.from(codes, 'hex').toString('latin1').replace('\x85', '…')
+    return (codes.match(/.{4}/g) ?? []).map(code => letters[Number.parseInt(code, 16)]).join('')
+  })
+  return runs.filter(run => !COMMON.test(run))
 }
 
 function inflated(packed: string): string {
