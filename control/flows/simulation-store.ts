@@ -24,7 +24,7 @@ export interface Simulation {
 
 const after = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString()
 
-/** Stores a new simulation, so that its ID is valid from the first event on, and deletes expired ones. */
+/** Stores a new simulation, so that its ID is valid from the first event on. */
 export async function beginSimulation(
   store: Store,
   tenant: Tenant,
@@ -33,7 +33,6 @@ export async function beginSimulation(
   now: Date,
 ): Promise<Simulation> {
   const id = newId('flow_simulation')
-  await forgetOld(store, 'flow_simulations', 'expires_at', now.toISOString())
   await forTenant(store.db, tenant).insert('flow_simulations', {
     id: sha256(id),
     flow_id: flowId,
@@ -46,6 +45,10 @@ export async function beginSimulation(
   })
   return { id, ...simulation }
 }
+
+/** Deletes expired simulations. To be called regularly. */
+export const sweepSimulations = (store: Store, now: Date): Promise<void> =>
+  forgetOld(store, 'flow_simulations', 'expires_at', now.toISOString())
 
 /** Reserves a simulation of this flow, or says why not. */
 export async function resumeSimulation(

@@ -17,6 +17,7 @@ import type { ModelParts } from '../copilot/deep/answer.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { onSpokenRefusal } from '../do-not-call/by-word.ts'
 import { sweepListed } from '../do-not-call/list.ts'
+import { sweepSimulations } from '../flows/simulation-store.ts'
 import { ATTEMPT_LEASE_MS, forgetAttempts, renewAttempts } from '../http/idempotency.ts'
 import { queueSunsetMails } from '../http/versions/sunset-mails.ts'
 import { sweepStreams } from '../http/wire/open-streams.ts'
@@ -182,6 +183,7 @@ export function buildDuties(
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('insight days', SHORT_DUTY_MS, () => insightDays.run()),
     duty('client tokens', LONG_DUTY_MS, () => sweepTokens(store, now())),
+    duty('simulations', SHORT_DUTY_MS, () => sweepSimulations(store, now())),
     duty('request budgets', LONG_DUTY_MS, () => sweepBudgets(store.db, now())),
     duty('open streams', LONG_DUTY_MS, () => sweepStreams(store.db, now())),
     duty('import files', LONG_DUTY_MS, () => sweepImports(store.db, now())),

@@ -4,7 +4,7 @@ import { atMost, type Quality } from '../../media/protocol.ts'
 import type { Call } from '../calls/call-schema.ts'
 import { LEG_ENDED } from '../calls/legs.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
-import type { Fact } from '../kernel/store/after-commit.ts'
+import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
 
@@ -117,7 +117,7 @@ export class CallMetrics {
 
   /** Counts events from now on. Returns a function that stops this. */
   watch(store: Pick<Store, 'committed'>): () => void {
-    const listener = ({ type, object }: Fact): void => this.#counts[type]?.(object)
+    const listener = only(Object.keys(this.#counts), ({ type, object }: Fact) => this.#counts[type]!(object))
     store.committed.add(listener)
     return () => store.committed.delete(listener)
   }

@@ -51,11 +51,12 @@ test('a list that may look through very many rows is read where calls do not wai
   const { store, clock, ours } = await makeWorld()
   let beside = 0
   const reads = store.db.withPlugin({
-    transformQuery: ({ node }) => {
+    // Not called for what was compiled before, by another test of this process.
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
       beside++
-      return node
+      return result
     },
-    transformResult: async ({ result }) => result,
   })
   const world = await makeWholeApp({ store: { ...store, reads }, now: clock.now })
   const askedBeside = async (path: string): Promise<boolean> => {
