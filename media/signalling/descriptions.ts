@@ -127,6 +127,8 @@ export class Descriptions {
     this.#options
       .sip()
       .do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: negotiated.answer }, now))
+    // An UPDATE is over with that, without an ACK that would lead there: a hold may have ended since the answer was made.
+    this.tellHold(line)
   }
 
   // ------------------------------------------------------------------ hold

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { isFailure } from '../../../media/protocol.ts'
+import { offer } from '../../fuzz/raw-caller.ts'
 import { suite } from '../../harness.ts'
 import { LocalMedia, RawPhone } from '../local-media.ts'
 
@@ -333,6 +334,25 @@ test('RFC 3891 §3: a caller that is to take the place of a call that has just e
   const { legId, reason } = media.of('leg.ended').at(-1)!
   assert.equal([legId, reason], [byLegId, 'not_found'])
   other.close()
+})
+
+test('a hold that ends while an UPDATE of the far end is being carried out is told to be over: it sent nothing any more', async () => {
+  await phone.call({ headers: ['Allow: INVITE, ACK, BYE, CANCEL, UPDATE'] })
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  const { legId } = media.of('leg.incoming')[0]!
+  await media.answer(legId)
+  await phone.acknowledge()
+  await media.run('leg.hold', { legId, held: true, sources: [] })
+  assert.match(await phone.expect('UPDATE'), /a=sendonly/)
+  await phone.respondTo('UPDATE', 488)
+  const free = media.thread.hold('leg.connect')
+  media.thread.asked.length = 0
+  await phone.inside('UPDATE', 2, [], offer(phone.port + 1))
+  await media.engine.until(() => media.thread.asked.includes('leg.connect'))
+  media.switchboard.hold(legId, false)
+  free()
+  await media.engine.until(() => phone.count('UPDATE') === 2)
+  assert.match(phone.got.filter(text => text.startsWith('UPDATE')).at(-1)!, /a=sendrecv/)
 })
 
 test('a caller is answered by one command to its engine thread, and its room is there when the answer is told', async () => {
