@@ -228,7 +228,7 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
     return
   }
   movePeer(dialog, from)
-  const refusal = request.method === 'SUBSCRIBE' ? null : inspectRequest(request)
+  const refusal = inspectRequest(request, request.method === 'SUBSCRIBE')
   if (refusal !== null) core.respond(transaction, refusal, now)
   else if (request.method === 'SUBSCRIBE') onReferSubscribe(core, session, transaction, now)
   else if (request.method === 'BYE' && early === undefined) onBye(core, session, transaction, now)

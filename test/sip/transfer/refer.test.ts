@@ -290,9 +290,9 @@ test('a NOTIFY that nobody has asked for is refused: 489 of another package, 481
 test('RFC 3515 §2.4.4: whoever has sent a REFER may ask how it goes, and end that; nothing else is subscribed to in a call', () => {
   const { pipe, alice, bob, sessionId, refer, notify, heard } = call()
   const dialog = alice.agent.dialogOf(sessionId)!
-  const subscribe = (event: string, expires: number) => {
+  const subscribe = (event: string, expires: number, ...headers: string[]) => {
     const sent = bob.sent.length
-    const request = inCall(dialog, 'SUBSCRIBE', `Event: ${event}`, `Expires: ${expires}`)
+    const request = inCall(dialog, 'SUBSCRIBE', `Event: ${event}`, `Expires: ${expires}`, ...headers)
     bob.do(bob.agent.receive(request, alice.peer, pipe.now))
     pipe.run(pipe.now + 100)
     return bob.sent.slice(sent).map(({ text }) => text)
@@ -307,6 +307,7 @@ test('RFC 3515 §2.4.4: whoever has sent a REFER may ask how it goes, and end th
   assert.match(again!, /SIP\/2\.0 180 Ringing\r\n$/)
   assert.match(subscribe('dialog', 60)[0]!, /^SIP\/2\.0 489 [\s\S]*\r\nAllow-Events: refer\r\n/)
   assert.match(subscribe('refer;id=7', 60)[0]!, /^SIP\/2\.0 403 /)
+  assert.match(subscribe('refer', 0, 'Require: magic')[0]!, /^SIP\/2\.0 420 [\s\S]*\r\nUnsupported: magic\r\n/)
   const [over, last] = subscribe('refer', 0)
   assert.match(over!, /^SIP\/2\.0 200 [\s\S]*\r\nExpires: 0\r\n/)
   assert.is(stateOf(last!), 'terminated;reason=timeout')
