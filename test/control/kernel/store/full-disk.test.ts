@@ -1,3 +1,4 @@
+// One database: PostgreSQL has its own disk.
 // Own process: it mounts a file system.
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,7 +14,6 @@ import { suite } from '../../../harness.ts'
 import { LocalMedia, RawPhone } from '../../../media/local-media.ts'
 import { makeWorld } from '../../app-harness.ts'
 import { type CallsWorld, eventTypes, makeCallsWorld, startControl, until } from '../../calls-world.ts'
-import { testEngine } from '../../database.ts'
 
 const test = suite('control/full disk')
 
@@ -58,7 +58,7 @@ function mountDisk(): Disk | string {
 
 const probe = mountDisk()
 if (typeof probe !== 'string') probe.unmount()
-const reason = testEngine === 'postgres' ? 'PostgreSQL has its own disk' : typeof probe === 'string' ? probe : null
+const reason = typeof probe === 'string' ? probe : null
 
 function diskTest(name: string, run: (disk: Disk) => Promise<void>): void {
   if (reason !== null) {
