@@ -37,7 +37,7 @@ export function passagesOf(text: string): string[] {
 
 const sentencesOf = (paragraph: string): string[] =>
   paragraph
-    .split(/(?<=[.!?:;])\s+|\n/)
+    .split(/(?<=[.!?:;؟۔।])\s+|(?<=[。！？；])|\n/)
     .flatMap(sentence => (sentence.length <= MAX_PASSAGE ? [sentence] : wordsOf(sentence)))
     .filter(piece => piece !== '')
 

@@ -5,8 +5,13 @@ const MAX_CHARACTERS = 300
 /** A shorter sentence is spoken together with the next: "Yes. …" [characters]. */
 const MIN_CHARACTERS = 12
 
-/** After a full stop, question or exclamation mark and the space behind it, but not after a title, an initial or a number. */
-const SENTENCE_END = /(?<=[.!?…]["'”’)]{0,3})(?<!\b(?:Mr|Mrs|Ms|Dr|St|No|vs|e\.g|i\.e|[A-Z])\.)\s+|\n+/u
+/**
+ * After a full stop, question or exclamation mark and the space behind it, but not after a title, an initial or a number; without a space
+ * after the marks of scripts that have none.
+ */
+const SENTENCE_END =
+  /(?<=[.!?…؟۔।]["'”’)]{0,3})(?<!\b(?:Mr|Mrs|Ms|Dr|St|No|vs|e\.g|i\.e|[A-Z])\.)\s+|(?<=[。！？｡][」』”’）]{0,3})(?![」』”’）。！？｡])|\n+/u
+const PAUSE = /[,;:،؛](?=\s)|[、，；：]/g
 
 /**
  * Cuts a text into pieces that are spoken one after the other, so that the first is heard while the next is made. Joined by
@@ -31,8 +36,8 @@ function cut(sentence: string): string[] {
   let rest = sentence
   while (rest.length > MAX_CHARACTERS) {
     const head = rest.slice(0, MAX_CHARACTERS)
-    const comma = Math.max(head.lastIndexOf(', '), head.lastIndexOf('; '), head.lastIndexOf(': '))
-    const at = comma > MIN_CHARACTERS ? comma + 1 : head.lastIndexOf(' ')
+    const pause = [...head.matchAll(PAUSE)].at(-1)?.index ?? 0
+    const at = pause > MIN_CHARACTERS ? pause + 1 : head.lastIndexOf(' ')
     const length = at > 0 ? at : cutTo(rest, MAX_CHARACTERS).length
     pieces.push(rest.slice(0, length).trim())
     rest = rest.slice(length).trim()

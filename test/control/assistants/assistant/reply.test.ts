@@ -33,6 +33,16 @@ test('a sentence is given out as soon as it is whole, whatever pieces it came in
   assert.is(heardPart('We open.', 5000), 'We open.')
 })
 
+test('where words have no spaces between them, sentences are cut behind their marks, and what was heard is told by the word', () => {
+  const cutter = new SentenceCutter()
+  assert.equal(cutter.push('「かしこまりました。'), [])
+  assert.equal(cutter.push('」担当者におつなぎいたします。'), ['「かしこまりました。」'])
+  assert.is(cutter.flush(), '担当者におつなぎいたします。')
+  assert.is(heardPart('我们九点开门，欢迎光临。', 1000), '我们九点开门，')
+  assert.is(heardPart('我们九点开门，欢迎光临。', 3000), '我们九点开门，欢迎光临。')
+  assert.is(heardPart('We open at nine.', 100), '')
+})
+
 test('the offline model answers with the sentence that has most of the question', () => {
   const passages = ['We sell boats. Delivery takes three days. On Sunday we are closed.']
   assert.is(bestSentences('How long does a delivery take?', passages), 'Delivery takes three days.')

@@ -14,6 +14,18 @@ test('a text is spoken sentence by sentence', () => {
   ])
 })
 
+test('marks of other scripts end a sentence, those of scripts without spaces without one', () => {
+  assert.equal(
+    sentencesOf('「ご予約は明日の午後三時ですね？」少々お待ちいただけますでしょうか。担当者におつなぎいたします。'),
+    ['「ご予約は明日の午後三時ですね？」', '少々お待ちいただけますでしょうか。', '担当者におつなぎいたします。'],
+  )
+  assert.equal(sentencesOf('هل تريد تحديد موعد؟ سأحولك الآن إلى زميلي.'), [
+    'هل تريد تحديد موعد؟',
+    'سأحولك الآن إلى زميلي.',
+  ])
+  assert.ok(sentencesOf(`${'我们'.repeat(100)}，${'请您'.repeat(100)}`)[0]!.endsWith('，'))
+})
+
 test('a title, an initial or a figure is no end, and a short answer stays with what follows', () => {
   assert.equal(sentencesOf('Yes. Dr. Smith will see you at 3.30 in the afternoon. J. Doe is away.'), [
     'Yes. Dr. Smith will see you at 3.30 in the afternoon.',
@@ -31,7 +43,7 @@ test('a sentence that does not end is cut at a comma, else at a space', () => {
 test('the pieces are the text again, whatever it is', () => {
   fc.assert(
     fc.property(
-      fc.string({ unit: fc.constantFrom('a', '.', '!', ' ', '\n', 'Dr', ',', 'é'), maxLength: 900 }),
+      fc.string({ unit: fc.constantFrom('a', '.', '!', ' ', '\n', 'Dr', ',', 'é', '。', '」'), maxLength: 900 }),
       text => {
         const pieces = sentencesOf(text)
         assert.is(pieces.join(' ').replace(/\s+/g, ''), text.replace(/\s+/g, ''))
