@@ -59,8 +59,8 @@ export async function applyToWaiting(
   if (isHeld && before.max_wait_seconds === after.max_wait_seconds) return
   const scoped = forTenant(trx, tenant)
   const rows = await scoped.select('queue_calls').selectAll().where('queue_id', '=', queueId).execute()
-  for (const { id, overflow_at: until, announce_at, joined_at } of rows) {
-    const from = until === null ? Date.parse(joined_at) : Date.parse(until) - before.max_wait_seconds * 1000
+  for (const { id, overflow_at: until, announce_at, joined_at, back_at } of rows) {
+    const from = until === null ? Date.parse(back_at ?? joined_at) : Date.parse(until) - before.max_wait_seconds * 1000
     const overflow_at = overflowAt(from, after)
     await scoped.change('queue_calls', id, { overflow_at, announce_at: isHeld ? announce_at : at })
   }

@@ -452,6 +452,25 @@ test('max_wait_seconds is that of the queue now, also for who waits already', as
   await world.close()
 })
 
+test('a limit of max_wait_seconds that is new counts no time of talking for who is back from an agent whose device is gone', async () => {
+  const { world, queue, agents } = await withAgents({ overflow: TO_ASSISTANT }, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  await world.later(600_000)
+  await world.setStatus(ann, 'away')
+  world.media.hangUp(world.legOf(ann)!.legId, 'rtp_timeout')
+  await world.settle()
+  await change(world, queue, { max_wait_seconds: 60 })
+  await world.later(59_000)
+  assert.equal(world.handed, [])
+  await world.later(1000)
+  assert.is(world.handed[0]?.legId, caller)
+  await world.close()
+})
+
 test('max_wait_seconds ends the wait while a phone rings, too: it falls silent, and its agent has missed nothing', async () => {
   const { world, queue, agents } = await withAgents({ max_wait_seconds: 15, overflow: TO_ASSISTANT }, 'ann')
   const caller = await world.call(queue)
