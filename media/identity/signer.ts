@@ -73,7 +73,7 @@ export class Signer {
   }
 }
 
-/** Whether the caller has recently signed its call to this number, directly or by `div`. */
+/** Whether the caller has recently signed its call to this number, directly or by `div`, and not for the keys of its own description: ours has others. */
 function leadsTo(
   number: string,
   { from, received, iat }: { from: string; received: readonly string[]; iat: number },
@@ -81,6 +81,7 @@ function leadsTo(
   const passports = received.flatMap(passportOf)
   const isGood = (one: Passport): boolean => one.orig === from && Math.abs(one.iat - iat) <= FRESH_S
   const isAttested = passports.some(one => one.header.ppt === 'shaken' && isGood(one))
+  if (passports.some(one => one.isOfKeys)) return false
   return isAttested && passports.some(one => isGood(one) && one.dest.includes(number))
 }
 

@@ -143,7 +143,7 @@ function madeFrom({ info, ppt }: IdentityHeader, { from, to }: Signed, iat: numb
   if (ppt !== null) return []
   const header = { alg: 'ES256', x5u: info, ppt: null }
   return from.flatMap(orig =>
-    to.map(dest => ({ header, orig, dest: [dest], iat, attest: null, origId: null, div: null })),
+    to.map(dest => ({ header, orig, dest: [dest], iat, attest: null, origId: null, div: null, isOfKeys: false })),
   )
 }
 

@@ -25,6 +25,8 @@ export interface Passport {
   origId: string | null
   /** For a `div`: whom the call was for before. */
   div: string | null
+  /** Whether it is signed for the keys of one description (`mky`, RFC 8225 §5.2.2). */
+  isOfKeys: boolean
 }
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/
@@ -69,6 +71,7 @@ export function readPassport({ header, payload }: { header: string; payload: str
     attest: attest === 'A' || attest === 'B' || attest === 'C' ? attest : null,
     origId: typeof origid === 'string' && origid.length <= 100 ? origid : null,
     div: partiesOf(claims.div)[0] ?? null,
+    isOfKeys: claims.mky !== undefined,
   }
 }
 

@@ -168,6 +168,10 @@ stirTest(
       ['it is of another caller', [await signature({ from: CAROL })]],
       ['it is for somebody else', [await signature({ to: '12125550122' })]],
       ['it is old', [await signature({ iat: nowS() - 62 })]],
+      [
+        'it is for the keys of its own description',
+        [await signature({ more: { attest: 'A', origid: 'here', mky: [{ alg: 'sha-256', dig: '02'.repeat(32) }] } })],
+      ],
       ['it is no PASSporT', ['rubbish']],
     ] as const) {
       const own = await identities([...received])

@@ -32,6 +32,7 @@ test('the full form is read (RFC 8224 §4)', () => {
     attest: null,
     origId: null,
     div: null,
+    isOfKeys: false,
   })
 })
 
