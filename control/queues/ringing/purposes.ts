@@ -55,7 +55,7 @@ const direct: Purpose = {
     const caller = await mainLeg(trx, tenant, ring.call_id)
     if (caller === undefined || caller.step === 'ended') return
     if (await leaveVoicemail(deps, trx, tenant, { ring, callId: ring.call_id, legId: caller.id, at })) return
-    await turnAway(trx, tenant, caller.id, endedBecause(reason))
+    await turnAway(trx, tenant, caller.id, endedBecause(reason, ring))
   },
   over: leftAlone,
 }
@@ -231,8 +231,12 @@ async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: End
   return (await forTenant(db, tenant).find('callbacks', ring.callback_id ?? ''))?.status === 'offered'
 }
 
-const endedBecause = (reason: EndedReason): EndedReason =>
-  reason === 'busy' || reason === 'rejected' || reason === 'not_found' || reason === 'no_answer' ? reason : 'no_answer'
+/** A number that our trunks do not reach has not been rung: 500, as 503 would say that we take no calls (RFC 3261 §16.7). */
+function endedBecause(reason: EndedReason, { user_id }: RingRow): EndedReason {
+  if (reason === 'busy' || reason === 'rejected' || reason === 'not_found') return reason
+  const isTrunks = user_id === null && ['trunk_error', 'capacity', 'codec_mismatch'].includes(reason)
+  return isTrunks ? 'trunk_error' : 'no_answer'
+}
 
 /** Ends rings; agents who talked are free. */
 export async function endRingsOf(

@@ -203,6 +203,29 @@ test('who reaches nobody is refused, not answered to hear that it is busy', asyn
   await world.close()
 })
 
+test('who is sent on to a number is told that our trunk has failed, not that nobody has answered there', async () => {
+  for (const [far, told] of [
+    ['trunk_error', 'trunk_error'],
+    ['codec_mismatch', 'trunk_error'],
+    ['capacity', 'trunk_error'],
+    ['no_answer', 'no_answer'],
+    ['not_found', 'not_found'],
+  ] as const) {
+    const world = await makeQueueWorld()
+    const overflow = { action: 'number', number: '+14155550142', when_no_agents: true }
+    await routed('queue', await world.addQueue({ member_user_ids: [], overflow }), 'when_answered', world)
+    const trunk = { kind: 'trunk', host: '192.0.2.9' } as const
+    await forTenant(world.store.db, world.tenant).update('connections').set(trunk).execute()
+    world.media.dialIn(CALLER, '100')
+    await world.later(2000)
+    const called = [...world.media.legs.values()].find(({ state }) => state === 'dialing')!
+    world.media.hangUp(called.legId, far)
+    await world.settle()
+    assert.is(bodyOf(world, 'leg.hangup')!.reason, told, far)
+    await world.close()
+  }
+})
+
 test('an announcement may be heard without an answer; the call ends with it as one that was not answered', async () => {
   const world = await makeQueueWorld()
   await routed('announcement', null, 'early_media', world)
