@@ -186,7 +186,7 @@ export async function ringParty(
 ): Promise<RingRow | null> {
   const common = { ...named, callId, purpose, mode, queueId: null, callbackId: null, timeoutS: DIRECT_TIMEOUT_S }
   if (target.type === 'number') {
-    const showsCaller = purpose === 'transfer' || purpose === 'referred'
+    const showsCaller = ['transfer', 'referred', 'led'].includes(purpose) && named.payment === undefined
     const { to } = target
     const targets = [{ kind: 'address' as const, to, from: null, showsCaller, replaces, userToUser }]
     const call = tenant.livemode ? await findCall(trx, tenant, callId) : undefined

@@ -195,25 +195,43 @@ test('after a 302 the next INVITE tells whom the call was for', async () => {
   assert.not.match(moved.received('INVITE')[0]!.text, /^Diversion:/m)
 })
 
-/** Transfers a caller from `from` to a number outside, whose far end hangs up at once. @returns the INVITE there, and both numbers */
-async function sentOn(fields: object, said: string | ((to: string) => Promise<string>), from = CARRIER) {
+/**
+ * Transfers a caller from `from` to a number outside, whose far end hangs up at once, over the API or by a flow. @returns the INVITE there, and both
+ * numbers
+ */
+async function sentOn(
+  fields: object,
+  said: string | ((to: string) => Promise<string>),
+  { from = CARRIER, by = 'api' }: { from?: string; by?: 'api' | 'flow' } = {},
+) {
   const sipp = await Sipp.callee('answers-and-hangs-up')
   const [to, onward] = [`+1${++called}`, `+1${++called}000`]
   const trunk = { name: onward, kind: 'trunk', ...(await at(sipp)), rates: [{ prefix: onward, cost: 1 }] }
   await product.ok('POST', '/connections', { ...trunk, ...fields })
-  await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'announcement' } })
+  const target = by === 'api' ? { type: 'announcement' } : { type: 'flow', id: await flowTo(onward) }
+  await product.ok('POST', '/inbound_routes', { match: { to }, target })
   const keys = { caller: `<sip:${ANN}@gw>`, said: typeof said === 'string' ? said : await said(to) }
   const caller = await Sipp.caller('identified', product.sip, { to, host: from, keys, lengthMs: 5000 })
   const call = await product.until('it is in progress', async () => {
     const { data } = await product.ok('GET', `/calls?to=${encodeURIComponent(to)}`)
     return data[0]?.status === 'in_progress' ? data[0] : null
   })
-  await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
+  if (by === 'api') await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
   await sipp.passed()
   // The called party has hung up, which may already have ended the caller's leg.
   await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
   await caller.passed().catch(() => {})
   return { to, onward, text: sipp.received('INVITE')[0]!.text }
+}
+
+async function flowTo(number: string): Promise<string> {
+  const nodes = [
+    { key: 'start', type: 'start', transitions: [{ condition: { kind: 'always' }, next: 'on' }] },
+    { key: 'on', type: 'transfer', target: { type: 'number', id: number }, transitions: [] },
+  ]
+  const { id } = await product.ok('POST', '/flows', { name: number, kind: 'ivr', graph: { kind: 'ivr', nodes } })
+  await product.ok('POST', `/flows/${id}/publish`, {})
+  return id
 }
 
 test('a call that is sent on outside carries the number that was called, and those before it', async () => {
@@ -226,20 +244,22 @@ test('a call that is sent on outside carries the number that was called, and tho
   assert.ok(text.includes(history), text)
 })
 
-for (const [rule, shown] of [
-  ['own', 'our number that was called'],
-  ['original', 'the caller'],
-] as const) {
-  test(`transfer_caller ${rule}: whom a call is transferred to is shown ${shown}`, async () => {
-    const { to, text } = await sentOn({ transfer_caller: rule, identity: 'asserted' }, 'X-Nothing: said')
-    const number = rule === 'own' ? to : ANN
-    for (const name of ['From', 'P-Asserted-Identity']) {
-      assert.equal(
-        [/sip:(.*?)@/.exec(fieldsOf(text, name)[0]!)?.[1], text.includes(ANN.slice(1))],
-        [number, rule !== 'own'],
-      )
-    }
-  })
+for (const by of ['api', 'flow'] as const) {
+  for (const [rule, shown] of [
+    ['own', 'our number that was called'],
+    ['original', 'the caller'],
+  ] as const) {
+    test(`transfer_caller ${rule}: whom a call is transferred to (${by}) is shown ${shown}`, async () => {
+      const { to, text } = await sentOn({ transfer_caller: rule, identity: 'asserted' }, 'X-Nothing: said', { by })
+      const number = rule === 'own' ? to : ANN
+      for (const name of ['From', 'P-Asserted-Identity']) {
+        assert.equal(
+          [/sip:(.*?)@/.exec(fieldsOf(text, name)[0]!)?.[1], text.includes(ANN.slice(1))],
+          [number, rule !== 'own'],
+        )
+      }
+    })
+  }
 }
 
 /** The lines that sign a call to a number. */
@@ -346,7 +366,9 @@ for (const [sentence, isSigned, attestation] of [
 ] as const) {
   test(`a call of somebody else that ${sentence}`, async () => {
     const said = async (to: string) => (isSigned ? (await signed(to, ANN)).join('\r\n') : 'X-Nothing: said')
-    const { onward, text } = await sentOn({ sign_calls: true, transfer_caller: 'original' }, said, SHOWING)
+    const { onward, text } = await sentOn({ sign_calls: true, transfer_caller: 'original' }, said, {
+      from: SHOWING,
+    })
     const verdict = await verdictOn(text, ANN, onward)
     assert.equal([verdict.result, verdict.attestation], ['verified', attestation], text)
     assert.is(fieldsOf(text, 'Identity').length, isSigned ? 2 : 1)
