@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
-import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import { Migrator, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { MIGRATIONS } from '../../control/kernel/store/migrations/all.ts'
-import { ONLY_NODE, type SteadyClock } from '../../control/kernel/store/node.ts'
-import { connectionsTo } from '../../control/kernel/store/postgres.ts'
+import { ONLY_NODE, type SteadyClock, sinceBoot } from '../../control/kernel/store/node.ts'
+import { connectionsTo, postgresDatabase } from '../../control/kernel/store/postgres.ts'
+import { PreparedStatements } from '../../control/kernel/store/prepared-statements.ts'
+import { connectTo, sqliteDatabase } from '../../control/kernel/store/sqlite.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
 import { lentStatements } from './lent-statements.ts'
 
@@ -42,6 +44,20 @@ export async function makeDatabase({ blank = false } = {}): Promise<TestDatabase
   const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   if (!blank) writeFileSync(join(folder, 'tandem.db'), await sqliteImage())
   return { target: join(folder, 'tandem.db'), remove: async () => rmSync(folder, { recursive: true }) }
+}
+
+/** The database while it has not all migrations: `migrateTo(name)` brings it to what it was after that one. */
+export function openMigrating(target: string) {
+  const db =
+    SERVER === undefined
+      ? sqliteDatabase(new PreparedStatements(connectTo(target)), ONLY_NODE, sinceBoot)
+      : postgresDatabase(connectionsTo(target), ONLY_NODE, sinceBoot)
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+  const migrateTo = async (name: keyof typeof MIGRATIONS): Promise<void> => {
+    const { error } = await migrator.migrateTo(name)
+    if (error !== undefined) throw error
+  }
+  return { db, migrateTo }
 }
 
 /** A store on a database of its own, which is removed when the store is closed. */
