@@ -12,7 +12,7 @@ import type { CallCentreParts } from '../queues/deps.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
 import { outcomeOf, resultOf } from './outcomes.ts'
 import { MAX_AHEAD_MS, nextFrom } from './pacing.ts'
-import { freeAgent } from './preview/claims.ts'
+import { reserve } from './preview/claims.ts'
 import { settingsOf } from './schema.ts'
 import { moveContact } from './store.ts'
 import type { AttemptRow, CampaignRow, ContactRow } from './tables.ts'
@@ -65,7 +65,7 @@ async function agentTalks(trx: Trx, { object, tenant, at }: Fact): Promise<void>
   const attempt = await scoped.findBy('campaign_attempts', { call_id: call.call_id })
   if (attempt?.user_id !== user_id) return
   await scoped.change('campaign_attempts', attempt.id, { connected_at: at })
-  await freeAgent(trx, tenant, user_id, at)
+  await reserve(trx, tenant, user_id, at)
 }
 
 /** An agent of the queue has answered. */
@@ -126,7 +126,7 @@ async function ended(trx: Trx, fact: Fact, { call, attempt, contact, campaign }:
   // A call that is refused may end before the time at which it was to be dialled.
   const ended_at = at < attempt.started_at ? attempt.started_at : at
   await forTenant(trx, tenant).change('campaign_attempts', attempt.id, { ended_at, result })
-  if (attempt.user_id !== null) await freeAgent(trx, tenant, attempt.user_id, at)
+  if (attempt.user_id !== null) await reserve(trx, tenant, attempt.user_id, at)
   // No line was free: it was no attempt.
   const attempts = result === 'capacity' ? contact.attempts - 1 : contact.attempts
   if (result === 'capacity') await slowDown(trx, tenant, campaign, Date.parse(at))

@@ -3,7 +3,7 @@ import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { WEEK_MS } from './allowed.ts'
-import { freeAgent } from './preview/claims.ts'
+import { reserve } from './preview/claims.ts'
 import { ON_CALL } from './states.ts'
 
 /** Maximum number of attempts whose number one transaction deletes. */
@@ -27,7 +27,7 @@ export async function removeContact(
   await scoped.delete('events').where('object_id', '=', id).execute()
   const { claimed_by: userId, claimed_until: until } = contact
   // Whoever had it once may be calling another one by now.
-  if (userId !== null && until !== null && until > at) await freeAgent(trx, tenant, userId, at)
+  if (userId !== null && until !== null && until > at) await reserve(trx, tenant, userId, at)
   const attempts = await scoped
     .select('campaign_attempts')
     .select(['id', 'started_at'])

@@ -2,7 +2,6 @@ import { conflict, invalid, isProblem, missing, type Problem } from '../../http/
 import { appendEvent, type Cause } from '../../kernel/events/log.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { reserveAgent } from '../../queues/agent-status.ts'
 import { allQueues, answeredBy } from '../../queues/settings/store.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { type CallingDeps, callContact, dueContacts, judgeOf, leftToday, type Taking, UNCLAIMED } from '../calling.ts'
@@ -11,7 +10,7 @@ import { type Rate, rateAllows, startOf } from '../pacing.ts'
 import { type CampaignSettings, settingsOf } from '../schema.ts'
 import { moveContact, onCall } from '../store.ts'
 import type { ContactRow } from '../tables.ts'
-import { claimOf, freeAgent, keepForCall } from './claims.ts'
+import { claimOf, reserve } from './claims.ts'
 
 /** What agents do in mode `preview`, in which they see a contact before it is called: by the API or on their desktops. */
 
@@ -77,8 +76,9 @@ export async function claim(
     const claimed_until = new Date(now.getTime() + settings.claim_seconds * 1000).toISOString()
     // The contact is due again when the claim expires.
     const claimed = { claimed_by: userId, claimed_until, next_attempt_at: claimed_until, updated: at }
-    await reserveAgent(trx, by, userId, { until: claimed_until, at })
-    return told(trx, by, contact, claimed, 'campaign.contact.claimed')
+    const object = await told(trx, by, contact, claimed, 'campaign.contact.claimed')
+    await reserve(trx, by, userId, at)
+    return object
   }
   return conflict('no_contact_due', 'No contact may be called now.')
 }
@@ -134,14 +134,14 @@ export async function dial(deps: CallingDeps, trx: Trx, by: By, wanted: Wanted):
   const unwanted = await (await judgeOf(deps, trx, by, taking, [contact]))(contact)
   if (unwanted !== null) {
     await moveContact(trx, by, contact, { ...unwanted, ...UNCLAIMED, updated: at })
-    await freeAgent(trx, by, userId, at)
+    await reserve(trx, by, userId, at)
   } else {
     const suspended = await callProblem(trx, by, at)
     if (suspended !== null) return suspended
     const rate = rateOf(taking)
     const turn = campaign.calls_begun
     await callContact(trx, by, { ...taking, contact, turn, startMs: startOf(rate, 0), userId })
-    await keepForCall(trx, by, userId, { settings, at })
+    await reserve(trx, by, userId, at)
     await forTenant(trx, by).change('campaigns', id, { next_call_ms: startOf(rate, 1), calls_begun: turn + 1 })
   }
   return toContact((await forTenant(trx, by).find('campaign_contacts', contact.id)) ?? contact)
@@ -179,6 +179,6 @@ export async function skip(
   const next = minutes === null ? null : new Date(Date.parse(at) + minutes * 60_000).toISOString()
   const then = { status: next === null ? ('failed' as const) : ('pending' as const), next_attempt_at: next }
   const object = await told(trx, by, contact, { ...skipped, ...then }, 'campaign.contact.skipped')
-  await freeAgent(trx, by, wanted.userId, at)
+  await reserve(trx, by, wanted.userId, at)
   return object
 }

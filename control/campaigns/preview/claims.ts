@@ -2,7 +2,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { reserveAgent } from '../../queues/agent-status.ts'
 import { UNCLAIMED } from '../calling.ts'
-import type { CampaignSettings } from '../schema.ts'
+import { settingsOf } from '../schema.ts'
 import { moveContact } from '../store.ts'
 import type { ContactRow } from '../tables.ts'
 
@@ -23,21 +23,23 @@ export const claimOf = (db: Db, tenant: Tenant, userId: string, at: string): Pro
     .where('claimed_until', '>', at)
     .executeTakeFirst()
 
-/** Ends the agent's reservation for a call. One for a contact on the screen remains. */
-export async function freeAgent(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
+/** Reserves the agent for the contact on the screen and for the call that is to reach the agent, whichever takes longer, or for nothing. */
+export async function reserve(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
   const claim = await claimOf(trx, tenant, userId, at)
-  await reserveAgent(trx, tenant, userId, { until: claim?.claimed_until ?? null, at })
+  const ends = [claim?.claimed_until ?? null, await callUntil(trx, tenant, userId)].filter(end => end !== null)
+  await reserveAgent(trx, tenant, userId, { until: ends.sort().at(-1) ?? null, at })
 }
 
-/** Reserves the agent until the contact that is being called has answered. */
-export function keepForCall(
-  trx: Trx,
-  tenant: Tenant,
-  userId: string,
-  { settings: { ring_timeout_s }, at }: { settings: CampaignSettings; at: string },
-): Promise<void> {
-  const until = new Date(Date.parse(at) + ring_timeout_s * 1000 + FINDING_OUT_MS).toISOString()
-  return reserveAgent(trx, tenant, userId, { until, at })
+/** Until when a contact that was called for this agent has answered or not; null: there is none. */
+async function callUntil(trx: Trx, tenant: Tenant, userId: string): Promise<string | null> {
+  const scoped = forTenant(trx, tenant)
+  const calls = scoped.select('campaign_attempts').selectAll().where('user_id', '=', userId)
+  const open = calls.where('ended_at', 'is', null).where('connected_at', 'is', null).orderBy('id', 'desc').limit(1)
+  const call = await open.executeTakeFirst()
+  const campaign = call && (await scoped.find('campaigns', call.campaign_id))
+  if (call === undefined || campaign === undefined) return null
+  const ringingMs = settingsOf(campaign).ring_timeout_s * 1000
+  return new Date(Date.parse(call.started_at) + ringingMs + FINDING_OUT_MS).toISOString()
 }
 
 /** Ends all claims of a campaign that no longer calls, or no longer in mode `preview`. */
@@ -45,6 +47,6 @@ export async function endClaims(trx: Trx, tenant: Tenant, campaignId: string, at
   const claimed = forTenant(trx, tenant).select('campaign_contacts').selectAll().where('campaign_id', '=', campaignId)
   for (const row of await claimed.where('claimed_by', 'is not', null).where('claimed_until', '>', at).execute()) {
     await moveContact(trx, tenant, row, { ...UNCLAIMED, next_attempt_at: at, updated: at })
-    await freeAgent(trx, tenant, row.claimed_by!, at)
+    await reserve(trx, tenant, row.claimed_by!, at)
   }
 }

@@ -133,6 +133,24 @@ test('who looks at a contact, or has it called, is rung by no queue and counted 
   await preview.close()
 })
 
+test('an agent whose contact is being called, and who looks at the next one and skips it, is kept for the call', async () => {
+  const preview = await makePreview([ANN, BOB])
+  const { world, claim, act, agents, dial, end, queue_id } = preview
+  const [ann, bob] = agents
+  await world.setStatus(bob, 'offline')
+  const first = (await claim(ann)).body
+  assert.is((await act('dial', first.id, { user_id: ann })).status, 200)
+  await dial()
+  const second = (await claim(ann)).body
+  assert.is((await act('skip', second.id, { user_id: ann })).status, 200)
+  await world.call(queue_id)
+  await world.settle()
+  assert.equal(world.ringing(ann), [])
+  await end(first.phone, 'no_answer')
+  assert.is(world.ringing(ann).length, 1)
+  await preview.close()
+})
+
 test('a claim keeps the agent for so long and no longer; a campaign that is paused, or no preview any more, lets both go at once', async () => {
   const preview = await makePreview([ANN])
   const { world, claim, agents, ask, id, queue_id, contact } = preview
