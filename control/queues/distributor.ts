@@ -1,9 +1,16 @@
 /** Decides who rings for what, from rows and the time. Times are milliseconds since 1970. */
 
+/** Of the agents of a queue that has the strategy, the one with the least rings first. */
+const STRATEGIES = {
+  longest_idle: (agent: Agent) => agent.idleSince,
+  round_robin: (agent: Agent) => agent.lastOfferedAt,
+}
+export const STRATEGY_NAMES = Object.keys(STRATEGIES) as (keyof typeof STRATEGIES)[]
+
 export interface QueueRules {
   id: string
   enabled: boolean
-  strategy: 'longest_idle' | 'round_robin'
+  strategy: keyof typeof STRATEGIES
   /** Users who answer it, by name or through a team. */
   members: ReadonlySet<string>
   overflowWhenNoAgents: boolean
@@ -125,10 +132,9 @@ function mayTake(agent: Agent, { onlyAgent, queueId }: Waiting, queue: QueueRule
 
 /** Agents who have not been tried come first, then the strategy decides, then the ID, so that every node makes the same choice. */
 function choose(agents: readonly Agent[], item: Waiting, queue: QueueRules | undefined): Agent | undefined {
-  const rank = (agent: Agent): number => (queue?.strategy === 'round_robin' ? agent.lastOfferedAt : agent.idleSince)
-  const sorted = [...agents].sort(
+  const rank = STRATEGIES[queue?.strategy ?? 'longest_idle']
+  return [...agents].sort(
     (a, b) =>
       Number(item.tried.has(a.id)) - Number(item.tried.has(b.id)) || rank(a) - rank(b) || (a.id < b.id ? -1 : 1),
-  )
-  return sorted[0]
+  )[0]
 }

@@ -82,7 +82,7 @@ export class StreamReceiver {
         return true
       case 'dtmf':
         return this.#ports.press(message.digit)
-      default:
+      case undefined:
         return false
     }
   }

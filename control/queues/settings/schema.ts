@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { audioDefaults } from '../../calls/sound/audio-schema.ts'
 import { captureFields } from '../../capture-settings/settings.ts'
 import { apiObject, input, nullable, objectName, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { STRATEGY_NAMES } from '../distributor.ts'
 
 const reference = (description: string) => nullable(Type.String({ maxLength: 200, description }))
 const members = (pattern: string, description: string) =>
@@ -43,7 +44,7 @@ const callbacks = {
 
 const plain = {
   enabled: Type.Boolean({ description: 'A disabled queue takes no calls: they overflow.' }),
-  strategy: oneOf(['longest_idle', 'round_robin'], { description: 'Which available agent rings first.' }),
+  strategy: oneOf(STRATEGY_NAMES, { description: 'Which available agent rings first.' }),
   member_user_ids: members('^usr_[A-Za-z0-9]+$', 'Users answering the queue.'),
   member_team_ids: members('^team_[A-Za-z0-9]+$', 'Teams whose members answer.'),
   ring_timeout_seconds: seconds(5, 120, "How long an agent's phone rings before the next agent's."),
