@@ -78,6 +78,7 @@ test('every metric of a running Tandem has a HELP line, once', () => {
   assert.equal(
     names.filter(name => !helped.includes(name)),
     [],
+    'say what they count: MEDIA_METRICS in media/protocol/metrics.ts, or HELP in control/kernel/metrics/help.ts',
   )
 })
 
