@@ -145,6 +145,7 @@ function wayOver(
     from: { uri: uriOf(caller) },
     ...wayOf(connection),
     tryNextOn: JSON.parse(connection.failover_on) as number[],
+    isSilent: isSilent(connection),
     followRedirects: connection.follow_redirects === 1,
     connectionId: connection.id,
     ...(connection.calls_per_second === null ? {} : { callsPerSecond: connection.calls_per_second }),

@@ -141,6 +141,8 @@ export const dialTarget = Type.Object({
   route,
   /** Final statuses after which the next host or target is tried, besides no answer and no connection. Absent: 503. */
   tryNextOn: Type.Optional(list(integer(300, 699), 100)),
+  /** It has not answered its last OPTIONS: it is not waited for as long as one that may only be slow. */
+  isSilent: Type.Optional(boolean),
   /** Go where a 3xx says. Absent: it is a refusal like others. */
   followRedirects: Type.Optional(boolean),
   /** Over which connection this is; `leg.routed` tells which one took the call on. */

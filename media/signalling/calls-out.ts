@@ -12,7 +12,7 @@ import { invitationOf, userToUser } from './invitation.ts'
 import { isOver, type Line, partyOf, reasonOfStatus, stricterAfter } from './line.ts'
 import { conflict, type Lines } from './lines.ts'
 import type { Redirects } from './redirects.ts'
-import { PATIENCE_MS, Resting, type Sign, type Way, Ways } from './ways.ts'
+import { PATIENCE_MS, patienceWith, Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** Nobody passes the call on any more (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
@@ -164,7 +164,7 @@ export class CallsOut {
     this.#options.dialled.note(line.legId)
     const sessionId = this.#options.sip().invite({
       ...invitationOf(way, { description, maxForwards: line.maxForwards, onward: line.onward }),
-      ...(line.ways!.hasMore ? { patienceMs: PATIENCE_MS } : {}),
+      ...patienceWith(way, line.ways!),
     })
     this.#lines.bind(line, sessionId)
   }
@@ -195,8 +195,10 @@ export class CallsOut {
       if (status === TOO_MANY_HOPS) this.#lines.outOfHops(line.callerLegId)
       if (refusal.origin === 'remote') line.cause = causeOfFarEnd(refusal.reasons, status)
       this.#lines.tellOther(line, userToUser(refusal.header))
-      const reason = meaningOf(refusal.reasons) ?? reasonOfStatus(status)
       const isSilent = refusal.origin === 'local' && status === REQUEST_TIMEOUT
+      // A phone may have lost its network; a trunk that does not even send 100 has rung nobody.
+      const isDead = isSilent && line.way?.target.connectionId !== undefined
+      const reason = isDead ? 'trunk_error' : (meaningOf(refusal.reasons) ?? reasonOfStatus(status))
       const said = (isSilent ? line.besides : null) ?? { reason, status }
       if (refusal.origin === 'remote') this.#hurryOthers(line, said)
       void this.#lines.finish(line, line.endReason ?? said.reason, said.status)

@@ -13,7 +13,7 @@ import { invitationOf, saying } from './invitation.ts'
 import { type Early, isOver, type Line, partyOf, reasonOfStatus, stricterAfter } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
-import { PATIENCE_MS, Resting, type Sign, type Way, Ways } from './ways.ts'
+import { patienceWith, Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** None of the targets that a far end has named may be called. */
 const FORBIDDEN = 403
@@ -242,7 +242,7 @@ export class Replacing {
     const { maxForwards, onward } = next
     next.sessionId = this.#options.sip().invite({
       ...invitationOf(way, { description, maxForwards, onward }),
-      ...(attempt.ways.hasMore ? { patienceMs: PATIENCE_MS } : {}),
+      ...patienceWith(way, attempt.ways),
     })
     this.#attempts.set(next.sessionId, attempt)
   }

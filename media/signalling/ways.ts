@@ -10,7 +10,7 @@ import { atMost } from '../protocol/at-most.ts'
 import { type DialTarget, type EndedReason, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
 import { firstHop } from './proxies.ts'
 
-/** A far end that has not even sent 100 by then, or whose name nobody has told, is abandoned for the next, if there is one [ms]. */
+/** A far end that has not even sent 100 by then, or whose name nobody has told, is abandoned for the next, if there is one or it was silent before [ms]. */
 export const PATIENCE_MS = 4000
 /** Final statuses after which the next way is tried, where a target names none (RFC 3263 §4.3). */
 const TRY_NEXT_ON: readonly number[] = [503]
@@ -249,6 +249,10 @@ export class Ways {
   }
 }
 
+/** How long an attempt may go without any answer; nothing: until the INVITE's transaction ends (RFC 3261 §17.1.1.2, Timer B). */
+export const patienceWith = ({ target }: Way, { hasMore }: Ways): { patienceMs?: number } =>
+  hasMore || target.isSilent === true ? { patienceMs: PATIENCE_MS } : {}
+
 /** Null: it is not there after so long. */
 async function within<T>(pending: Promise<T>, ms: number): Promise<T | null> {
   const end = new AbortController()
@@ -257,7 +261,7 @@ async function within<T>(pending: Promise<T>, ms: number): Promise<T | null> {
 }
 
 /** A target elsewhere gets no route of ours, and not our password. */
-const ELSEWHERE = { hosts: [], route: [], credentials: null }
+const ELSEWHERE = { hosts: [], route: [], credentials: null, isSilent: false }
 
 /** The target that a Contact of a 3xx means; empty: it cannot be called. A number is called at the far end that named it (RFC 3261 §19.1.6). */
 function namedBy(by: DialTarget, contact: string): (readonly [string, Partial<DialTarget>])[] {

@@ -116,10 +116,13 @@ test('a trunk that answers no OPTIONS is unreachable: calls take the next one at
   const first = await Gateway.open()
   const { id, prefix } = await trunk({ host: HOST, port: first.peer.port })
   const dear = await trunk({ host: HOST, port: gateways.spare.peer.port }, prefix, 2)
-  const isNow = (status: string) =>
+  const dead = await Gateway.open()
+  dead.isSilent = true
+  const only = await trunk({ host: HOST, port: dead.peer.port })
+  const isNow = (status: string, of = id) =>
     product.until(
       `it is ${status}`,
-      async () => ((await product.ok('GET', `/connections/${id}`)).status === status ? true : null),
+      async () => ((await product.ok('GET', `/connections/${of}`)).status === status ? true : null),
       120_000,
     )
   const events = async (): Promise<string[]> =>
@@ -133,6 +136,11 @@ test('a trunk that answers no OPTIONS is unreachable: calls take the next one at
   const before = first.called.size
   assert.is((await called(`${prefix}11`)).connection_id, dear.id)
   assert.is(first.called.size, before, 'it is not even asked')
+
+  await isNow('unreachable', only.id)
+  const { id: alone } = await product.ok('POST', '/calls', { to: `${only.prefix}10` })
+  const { status, ended_reason: reason, sip_code: code } = await calls.endOf(alone)
+  assert.equal([status, reason, code], ['failed', 'trunk_error', 408], 'an only trunk is given up long before 32 s')
 
   first.isSilent = false
   await isNow('reachable')
