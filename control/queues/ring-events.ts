@@ -17,14 +17,14 @@ export async function ringAnswered(deps: CallCentreParts, trx: Trx, leg: Partici
   const tenant = tenantOf(leg)
   // A phone that placed a call and is answered now, after its called party was: nothing else to do.
   if (leg.unanswered !== null) return writeLeg(trx, tenant, leg.id, { unanswered: null })
+  // It was hung up as it answered: the ring goes on without it, or is over.
+  if (leg.step === 'hanging_up') return setLeg(trx, tenant, leg.id, {})
   const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
   const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
   const { numUpdatedRows } = await ringing.where('state', '=', 'ringing').executeTakeFirst()
   const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
   // Another device was first, or the ring is over.
-  if (numUpdatedRows === 0n || ring === undefined || leg.step === 'hanging_up') {
-    return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
-  }
+  if (numUpdatedRows === 0n || ring === undefined) return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
   await finishRing(trx, tenant, ring, { reason: 'answered_elsewhere', keep: leg.id })
   const happening = { deps, trx, tenant, ring, at }
   // A caller who is still unanswered is answered first, because that opens the room that this leg joins.

@@ -5,7 +5,7 @@ import { conflict, missing, type Problem } from '../../http/errors.ts'
 import { operations, type Route } from '../../http/route.ts'
 import { urlHost } from '../../kernel/addresses.ts'
 import { timestamp } from '../../kernel/schema.ts'
-import type { Db, Store } from '../../kernel/store/store.ts'
+import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { endRegistrations } from './shut-out.ts'
@@ -94,7 +94,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       path: '/users/:id/sip_credential',
       id: 'deleteSipCredential',
       summary: "Delete a member's SIP account",
-      description: 'Its phones no longer ring.',
+      description: 'Its phones no longer ring, also those that are ringing.',
       reply: deletedSchema,
       handler: (context, { params }) =>
         context.withRow('sip_credentials', 'sip_credential', params.id, async trx => {
@@ -138,7 +138,7 @@ async function make(
 const randomName = (): string =>
   Array.from({ length: NAME_LENGTH }, () => NAME_LETTERS[randomInt(NAME_LETTERS.length)]).join('')
 
-async function drop(trx: Db, context: Context, userId: string): Promise<void> {
+async function drop(trx: Trx, context: Context, userId: string): Promise<void> {
   await endRegistrations(trx, context, userId)
   await forTenant(trx, context).delete('sip_credentials').where('id', '=', userId).execute()
 }

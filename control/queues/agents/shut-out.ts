@@ -1,4 +1,5 @@
 import { isFailure, MAX_KEPT_PHONES } from '../../../media/protocol.ts'
+import { hangUpLeg } from '../../calls/legs.ts'
 import type { FollowUp } from '../../kernel/follow-ups.ts'
 import { rowsOf } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
@@ -6,6 +7,8 @@ import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { GRACE_MS } from '../presence.ts'
+import { targetOf } from '../ringing/late-devices.ts'
+import { legsOfRing } from '../ringing/rings.ts'
 import type { RingRow } from '../tables.ts'
 import type { BrowserSessionRow } from './tables.ts'
 
@@ -30,10 +33,18 @@ export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): P
 /** Of a registration that ended before its time: nobody waits for its phone, as for one that is only late (`mayComeBack`). */
 const LONG_AGO = new Date(0).toISOString()
 
-/** In the transaction that ends a member's account. The rows remain for the nodes that keep the ways to the phones open (`forgetPhones`). */
-export async function endRegistrations(db: Db, tenant: Tenant, userId: string): Promise<void> {
-  const own = forTenant(db, tenant).update('sip_registrations').where('user_id', '=', userId)
-  await own.set({ expires_at: LONG_AGO }).execute()
+/**
+ * In the transaction that ends a member's account: its phones stop ringing, since whoever has them may be somebody else by now. The rows remain
+ * for the nodes that keep the ways to the phones open (`forgetPhones`).
+ */
+export async function endRegistrations(trx: Trx, tenant: Tenant, userId: string): Promise<void> {
+  const own = forTenant(trx, tenant)
+  await own.update('sip_registrations').set({ expires_at: LONG_AGO }).where('user_id', '=', userId).execute()
+  const ringing = own.select('rings').select('id').where('user_id', '=', userId).where('state', '=', 'ringing')
+  for (const { id } of await ringing.execute()) {
+    const phones = (await legsOfRing(trx, tenant, id)).filter(leg => targetOf(leg).kind === 'sip')
+    for (const leg of phones) await hangUpLeg(trx, tenant, leg.id, 'api_hangup')
+  }
 }
 
 /** Tells media which phones of this node are registered no more. Called periodically. */

@@ -50,7 +50,7 @@ async function asFromElsewhere(trx: Trx, device: Device): Promise<Device | null>
   return at?.sip == null ? null : { ...device, via: { ...device.via, node: at.sip } }
 }
 
-const targetOf = (leg: ParticipantRow): RingTarget => JSON.parse(leg.dial ?? '{}') as RingTarget
+export const targetOf = (leg: ParticipantRow): RingTarget => JSON.parse(leg.dial ?? '{}') as RingTarget
 
 function isOf(leg: ParticipantRow, device: Device): boolean {
   const target = targetOf(leg)

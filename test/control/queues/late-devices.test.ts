@@ -2,8 +2,10 @@ import * as assert from 'uvu/assert'
 import { clientTokenKey, insertClientToken, signClientToken } from '../../../control/browsers/client-token.ts'
 import { Devices } from '../../../control/browsers/devices.ts'
 import { newId } from '../../../control/kernel/ids.ts'
+import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { devicesOf } from '../../../control/queues/agents/devices.ts'
+import { endRegistrations } from '../../../control/queues/agents/shut-out.ts'
 import { PhoneSubscriptions } from '../../../control/queues/agents/subscriptions.ts'
 import { supervise, transferBlind } from '../../../control/queues/call-handling.ts'
 import { followDevices, GRACE_MS } from '../../../control/queues/presence.ts'
@@ -234,6 +236,30 @@ test('a phone that registers while its member is rung rings too, and a REGISTER 
     'the same phone over another connection: media calls it there',
   )
   await scene.close()
+})
+
+test('a phone rings no more whose account ends while it rings; a softphone of its member rings on, and an answer that comes too late is none', async () => {
+  for (const answersToo of [false, true]) {
+    const scene = await Scene.open()
+    const { store, tenant, clock, media } = scene.world
+    const phone = 'sip:ann@192.0.2.9'
+    await forTenant(store.db, tenant).insert('sip_registrations', {
+      ...{ user_id: scene.userId, contact: phone, instance: null, reg_id: null, call_id: 'r', cseq: 1, path: '[]' },
+      ...{ transport: 'tcp', host: '192.0.2.9', port: 5060, node: nodeOf(store.db) },
+      registered_at: clock.now().toISOString(),
+      expires_at: new Date(clock.now().getTime() + 600 * SECOND).toISOString(),
+    })
+    await scene.connect('brw_1')
+    const caller = await scene.callIn()
+    const [rung] = scene.ringsAt(phone)
+    assert.ok(rung)
+    await store.transaction(trx => endRegistrations(trx, tenant, scene.userId))
+    if (answersToo) media.pickUp(rung.legId)
+    await scene.world.settle()
+    assert.not(media.legs.has(rung.legId), 'it is hung up')
+    assert.equal([scene.ringsAt('brw_1').length, await scene.endedReason(caller)], [1, null])
+    await scene.close()
+  }
 })
 
 test('a queue does not wait for a softphone that is gone: the offer has failed', async () => {
