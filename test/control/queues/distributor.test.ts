@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { type Agent, distribute, inOrder, type QueueRules, type Waiting } from '../../../control/queues/distributor.ts'
+import {
+  type Agent,
+  distribute,
+  inOrder,
+  type QueueRules,
+  STRATEGY_NAMES,
+  type Waiting,
+} from '../../../control/queues/distributor.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/queues/distributor')
@@ -119,7 +126,7 @@ test('in no world is a call offered twice, an agent rung twice, or one in line p
       fc.record({
         id: fc.constantFrom('q', 'r', 's'),
         enabled: fc.boolean(),
-        strategy: fc.constantFrom('longest_idle' as const, 'round_robin' as const),
+        strategy: fc.constantFrom(...STRATEGY_NAMES),
         members: fc.uniqueArray(id).map(ids => new Set(ids)),
         overflowWhenNoAgents: fc.boolean(),
       }),
