@@ -36,7 +36,10 @@ export const apiKeyWithSecret = Type.Object(
 export const keyFields = {
   name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
   scopes: Type.Optional(
-    Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Absent: all.' }),
+    Type.Array(oneOf([...SCOPES]), {
+      ...{ minItems: 1, maxItems: 100, uniqueItems: true },
+      description: 'At most those of the key that makes the request. Absent: the same.',
+    }),
   ),
 }
 const newKey = input({
@@ -109,7 +112,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
 }
 
 /** Why a key cannot create this one: it would have more rights than itself. */
-function tooMuch(context: Context, body: Static<typeof newKey>, now: Date): Problem | null {
+export function tooMuch(context: Context, body: Static<typeof newKey>, now: Date): Problem | null {
   if (body.mode === 'live' && !context.livemode) {
     return problem('live_key_required', 'A test key cannot make a live key.', { param: 'mode' })
   }

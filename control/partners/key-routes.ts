@@ -10,7 +10,14 @@ import { deletedObject, idParams, input } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { apiKeySchema, apiKeyWithSecret, insertApiKey, keyFields, toApiKey } from '../organisation/api-key-routes.ts'
+import {
+  apiKeySchema,
+  apiKeyWithSecret,
+  insertApiKey,
+  keyFields,
+  toApiKey,
+  tooMuch,
+} from '../organisation/api-key-routes.ts'
 
 const api = operations('Partners', 'partners')
 
@@ -26,21 +33,26 @@ export function partnerKeyRoutes({ store, now }: NounParts): Route[] {
       path: PATH,
       id: 'createPartnerApiKey',
       summary: "Create a key for a client's organisation",
-      description: 'In the mode of your key. The secret is only in this answer; we keep its hash.',
+      description:
+        'In the mode of your key, and with its end, if it has one. The secret is only in this answer; we keep its hash.',
       body: newKey,
       status: 201,
       reply: apiKeyWithSecret,
-      handler: (context, { params: { id }, body }: { params: { id: string }; body: Static<typeof newKey> }) =>
-        context.transaction(async trx => {
+      handler: (context, { params: { id }, body }: { params: { id: string }; body: Static<typeof newKey> }) => {
+        const refused = tooMuch(context, body, now())
+        if (refused !== null) return Promise.resolve(refused)
+        return context.transaction(async trx => {
           const client = await clientOf(trx, context, id)
           if ('problem' in client) return client
           const full = await context.limitProblem(trx, 'api_keys', client)
           if (full !== null) return full
           const secret = newSecret(context.livemode ? 'sk_live' : 'sk_test')
-          const key = { name: body.name ?? '', secret, scopes: body.scopes ?? null, expiresAt: null, now: now() }
+          const { scopes, expiresAt } = context
+          const key = { name: body.name ?? '', secret, scopes: body.scopes ?? scopes, expiresAt, now: now() }
           const row = await forTenant(trx, client).find('api_keys', await insertApiKey(trx, client, key))
           return { ...toApiKey(row!), secret }
-        }),
+        })
+      },
     }),
     api.get({
       path: PATH,

@@ -74,6 +74,20 @@ test('it needs the scope partners:write beside that of the operation, and a clie
   await app.close()
 })
 
+test('a key makes none for a client that may do more or lasts longer than itself', async () => {
+  const app = await makeWholeApp()
+  const { id } = await makeClient(app)
+  const end = '2030-01-01T00:00:00.000Z'
+  const scopes = ['partners:write', 'users:read']
+  const key = (await app.live('POST /v1/api_keys', { scopes, expires_at: end })).body.secret
+  const make = (body: object) => app.live(`POST /v1/partner/organisations/${id}/api_keys`, body, { key })
+  assert.equal(codeOf(await make({ scopes: ['calls:write'] })), [403, 'scope_missing'])
+  const made = (await make({})).body
+  assert.equal([made.scopes, made.expires_at], [scopes, end])
+  assert.equal((await make({ scopes: ['users:read'] })).body.scopes, ['users:read'])
+  await app.close()
+})
+
 test('within a client its suspension and its limit hold, and nobody is within it once it is handed over', async () => {
   const app = await makeWholeApp()
   const { id, within } = await makeClient(app)
