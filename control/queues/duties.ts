@@ -111,7 +111,7 @@ const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
     { node: nodeOf(db), at },
   )
 
-/** Rings for callbacks that were cancelled, completed or expired while the agent's phone rang. */
+/** Rings for callbacks that were cancelled, completed or expired while the agent's phone rang, or are offered to another agent by now. */
 const unwanted = (db: Db): Promise<RingRow[]> =>
   rowsOf(
     db,
@@ -122,6 +122,11 @@ const unwanted = (db: Db): Promise<RingRow[]> =>
         .innerJoin('callbacks', 'callbacks.id', 'rings.callback_id')
         .selectAll('rings')
         .where('rings.state', '=', 'ringing')
-        .where('callbacks.status', 'not in', ['offered', 'dialing', 'connected']),
+        .where(({ eb, or, ref }) =>
+          or([
+            eb('callbacks.status', 'not in', ['offered', 'dialing', 'connected']),
+            eb('callbacks.call_id', '!=', ref('rings.call_id')),
+          ]),
+        ),
     {},
   )

@@ -82,7 +82,7 @@ const callback: Purpose = {
       await finishRing(trx, tenant, ring, { reason: 'capacity' })
       return callback.failed({ deps, trx, tenant, ring, at }, 'capacity')
     }
-    if (!(await agentAccepted(trx, tenant, ring.callback_id ?? '', at))) {
+    if (!(await agentAccepted(trx, tenant, ring, at))) {
       return finishRing(trx, tenant, ring, { reason: 'api_hangup' })
     }
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
@@ -92,7 +92,7 @@ const callback: Purpose = {
     const isAway = await isAwayOnMissed(trx, tenant, ring, reason)
     if (reason !== 'capacity') await missedRing(trx, tenant, userId, { isAway, at })
     const hours = await deps.businessHoursOf(trx, tenant)
-    await agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId, reason, hours, at })
+    await agentMissed(trx, tenant, { ring, reason, hours, at })
   },
   over: leftAlone,
 }

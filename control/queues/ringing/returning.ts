@@ -9,6 +9,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { type BusinessHours, nextOpen } from '../../organisation/business-hours.ts'
 import { isListed } from '../../trunks/do-not-call.ts'
+import type { RingRow } from '../tables.ts'
 import { triedOf } from '../waiting-calls.ts'
 import type { RingTarget } from './rings.ts'
 
@@ -38,15 +39,21 @@ export async function offerCallback(
 }
 
 /** The agent has taken the callback, and the person is dialled. False: it has just been cancelled or has expired. */
-export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: string): Promise<boolean> {
-  const row = await forTenant(trx, tenant).find('callbacks', id)
-  if (row === undefined || row.call_id === null) return false
+export async function agentAccepted(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<boolean> {
+  const row = await offeredBy(trx, tenant, ring)
+  if (row === undefined) return false
   const isTaken =
     row.status === 'offered'
       ? await move(trx, tenant, row, ['offered'], attempt(row, at), { type: 'callback.dialing', at })
       : row.status === 'dialing'
-  if (isTaken) await dialPerson(trx, tenant, row, row.call_id, at)
+  if (isTaken) await dialPerson(trx, tenant, row, ring.call_id, at)
   return isTaken
+}
+
+/** The callback that this ring offers; undefined: it is offered to nobody, or to another agent by now. */
+async function offeredBy(trx: Trx, tenant: Tenant, ring: RingRow): Promise<CallbackRow | undefined> {
+  const row = await forTenant(trx, tenant).find('callbacks', ring.callback_id ?? '')
+  return row?.call_id === ring.call_id ? row : undefined
 }
 
 /**
@@ -56,19 +63,13 @@ export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: st
 export async function agentMissed(
   trx: Trx,
   tenant: Tenant,
-  {
-    id,
-    userId,
-    reason,
-    hours,
-    at,
-  }: Record<'id' | 'userId' | 'at', string> & { reason: EndedReason; hours: BusinessHours },
+  { ring, reason, hours, at }: { ring: RingRow; reason: EndedReason; hours: BusinessHours; at: string },
 ): Promise<void> {
-  const row = await forTenant(trx, tenant).find('callbacks', id)
+  const row = await offeredBy(trx, tenant, ring)
   if (row === undefined) return
   if (reason === 'capacity') return attemptFailed(trx, tenant, row, { result: reason, hours, at })
   if (row.status === 'dialing') return attemptFailed(trx, tenant, row, { result: AGENT_MISSED, hours, at })
-  const tried = JSON.stringify([...new Set([...triedOf(row), userId])])
+  const tried = JSON.stringify([...new Set([...triedOf(row), ring.user_id ?? ''])])
   await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, tried }, { at })
 }
 

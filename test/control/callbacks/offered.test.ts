@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { MINUTE, makeCampaignWorld } from '../campaigns/campaign-world.ts'
@@ -42,6 +43,20 @@ test('a callback that is given to another agent while it is offered rings there'
   await change({ agent_id: bob })
   assert.equal([world.ringing(ann).length, world.ringing(bob).length], [0, 1])
   await close()
+})
+
+test('a callback that is offered to another agent before its first phone is silent leaves that phone, which takes nothing if it answers', async () => {
+  for (const answers of [false, true]) {
+    const { world, ann, bob, id, row, close } = await offered()
+    const taken = { status: 'offered', offered_to: bob, call_id: newId('call') } as const
+    await forTenant(world.store.db, world.tenant).change('callbacks', id, taken)
+    if (answers) world.media.pickUp(world.ringing(ann)[0]!.legId)
+    await world.settle()
+    assert.equal([world.ringing(ann).length, world.legOf(ann)], [0, undefined])
+    const { status, offered_to, call_id } = (await row())!
+    assert.equal({ status, offered_to, call_id }, taken)
+    await close()
+  }
 })
 
 test('any other change of a callback leaves the offer as it is', async () => {
