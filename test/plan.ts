@@ -88,7 +88,7 @@ export const hasPages = (path: string): boolean => path.startsWith('e2e/browsers
 /** Whether a comment of the file has this marker, which is followed by the reason. */
 const says = (path: string, words: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes(words)
 
-/** What the file asks of the store, others ask on both databases, or it depends on none: it does not run again on PostgreSQL. */
+/** The file does not depend on the database, so it does not run again on PostgreSQL. */
 export const onSqliteAlone = (path: string): boolean => says(path, 'One database:')
 
 export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')

@@ -38,9 +38,9 @@ export function partnerKeyRoutes({ store, now }: NounParts): Route[] {
       body: newKey,
       status: 201,
       reply: apiKeyWithSecret,
-      handler: (context, { params: { id }, body }: { params: { id: string }; body: Static<typeof newKey> }) => {
+      handler: async (context, { params: { id }, body }: { params: { id: string }; body: Static<typeof newKey> }) => {
         const refused = tooMuch(context, body, now())
-        if (refused !== null) return Promise.resolve(refused)
+        if (refused !== null) return refused
         return context.transaction(async trx => {
           const client = await clientOf(trx, context, id)
           if ('problem' in client) return client

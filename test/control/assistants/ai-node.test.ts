@@ -1,4 +1,3 @@
-// One database: it is about what a model is asked and what a call hears. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { type ChatAnswer, type ChatAsked, ChatProvider } from '../../fakes/chat-provider.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'

@@ -1,4 +1,3 @@
-// One database: it is about what the nodes of a flow do to a call. Other files run its statements on both.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,3 @@
-// One database: it is about the nodes that a call passes. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { insertProgram } from '../../../control/calls/programs/records.ts'
 import { insertParty } from '../../../control/calls/records.ts'

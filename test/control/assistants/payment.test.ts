@@ -1,4 +1,3 @@
-// One database: it is about what is said and masked in a payment. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import type { Request } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'

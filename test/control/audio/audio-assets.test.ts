@@ -1,4 +1,3 @@
-// One database: it is about sound files. Other files run its statements on both.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

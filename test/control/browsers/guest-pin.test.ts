@@ -1,4 +1,3 @@
-// One database: it is about PINs that are guessed. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
 import { APP_CONFIG, makeWholeApp } from '../whole-app.ts'

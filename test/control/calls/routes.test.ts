@@ -1,4 +1,3 @@
-// One database: it is about requests for calls and what media is told. Other files run its statements on both.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

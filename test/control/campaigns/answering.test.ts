@@ -1,4 +1,3 @@
-// One database: it is about what is done with who answers. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'

@@ -1,8 +1,8 @@
-// One database: it is about when a campaign is looked at, and whom it may call then. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { storeCounters } from '../../../control/kernel/store/shortcut.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
+import { testEngine } from '../database.ts'
 import { numbers } from './campaign-rows.ts'
 import { HOUR, makeCampaignWorld } from './campaign-world.ts'
 
@@ -24,7 +24,10 @@ test('however many campaigns run, a look at them is two statements while nobody 
   const [statements, transactions] = [before.statements, before.transactions]
   await campaigns.look()
   const after = storeCounters(world.store.db)
-  assert.equal([after.statements! - statements!, after.transactions! - transactions!], [2, 0])
+  // PostgreSQL counts for itself.
+  if (testEngine === 'sqlite') {
+    assert.equal([after.statements! - statements!, after.transactions! - transactions!], [2, 0])
+  }
   assert.equal(dialled(), [])
   await later(24 * HOUR)
   assert.equal(dialled().toSorted(), phones)
@@ -41,7 +44,8 @@ test('a campaign whose agents see contacts first costs a look no transaction, ho
   await start(numbers(5), { queue_id: await world.addQueue() })
   const before = storeCounters(world.store.db).transactions
   await look()
-  assert.is(storeCounters(world.store.db).transactions, before! + 1)
+  // PostgreSQL counts for itself.
+  if (testEngine === 'sqlite') assert.is(storeCounters(world.store.db).transactions, before! + 1)
   assert.equal(campaigns.dialled(), [])
   await campaigns.close()
 })

@@ -1,4 +1,3 @@
-// One database: it is about events that are printed. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { followEvents } from '../../../control/cli/event-feed.ts'
 import { suite } from '../../harness.ts'

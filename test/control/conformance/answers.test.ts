@@ -1,4 +1,3 @@
-// One database: it is about statuses, headers and bodies of answers. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import '../../../control/wiring/event-catalog.ts'
 import { isProblem } from '../../../control/http/errors.ts'

@@ -1,4 +1,3 @@
-// One database: it is about ids that name nothing of the organisation. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import '../../../control/wiring/event-catalog.ts'
 import { suite } from '../../harness.ts'

@@ -1,4 +1,3 @@
-// One database: it is about what is asked of models. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { setLeg } from '../../../control/calls/legs.ts'
 import { CallLimit } from '../../../control/copilot/deep/call-limit.ts'

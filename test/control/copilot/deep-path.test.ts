@@ -1,4 +1,3 @@
-// One database: it is about what is asked of models. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { CallLimit } from '../../../control/copilot/deep/call-limit.ts'
 import { DeepPath } from '../../../control/copilot/deep/deep-path.ts'

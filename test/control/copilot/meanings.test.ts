@@ -1,4 +1,3 @@
-// One database: it is about the meaning of sentences. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { Meanings } from '../../../control/copilot/deep/meanings.ts'
 import { Feed } from '../../../control/copilot/sessions/feed.ts'

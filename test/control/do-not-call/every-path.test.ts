@@ -1,4 +1,3 @@
-// One database: it is about the ways in which a call can begin. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'

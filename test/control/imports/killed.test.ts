@@ -1,4 +1,3 @@
-// One database: what a process that dies leaves is what it had committed. conformance/deaths.test.ts kills each operation on both.
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { openStore } from '../../../control/kernel/store/store.ts'

@@ -1,4 +1,3 @@
-// One database: it is about what callers and agents hear, and when. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { setLeg } from '../../../control/calls/legs.ts'
 import type { LegStep } from '../../../control/calls/steps/table.ts'

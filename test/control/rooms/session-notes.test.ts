@@ -1,4 +1,3 @@
-// One database: it is about notes of a session. Other files run its statements on both.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'

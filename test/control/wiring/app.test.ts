@@ -1,4 +1,3 @@
-// One database: it is about what a request passes before its route. Other files run its statements on both.
 import { readdirSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { insertParty } from '../../../control/calls/records.ts'

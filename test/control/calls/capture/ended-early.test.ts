@@ -1,4 +1,3 @@
-// One database: it is about what media is told to capture. Other files run its statements on both.
 import { pino } from 'pino'
 import * as assert from 'uvu/assert'
 import type { CommandName } from '../../../../media/protocol.ts'

@@ -1,4 +1,3 @@
-// One database: it is about what media is told to capture. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeFlow, makeLiveWorld } from '../../assistants/live-world.ts'

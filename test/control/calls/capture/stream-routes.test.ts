@@ -1,4 +1,3 @@
-// One database: it is about what media is told to stream. Other files run its statements on both.
 import * as assert from 'uvu/assert'
 import { suite } from '../../../harness.ts'
 import { type CallsWorld, eventTypes, makeCallsWorld } from '../../calls-world.ts'

@@ -1,4 +1,3 @@
-// One database: it is about forms of requests and answers. Other files run its statements on both.
 import { readdirSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import '../../../../control/wiring/event-catalog.ts'

@@ -1,4 +1,3 @@
-// One database: what a process that dies leaves is what it had committed. conformance/deaths.test.ts kills each operation on both.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,3 @@
-// One database: it is about which phone rings for which call. Other files run its statements on both.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { DevicePort } from '../../../../control/calls/conductor/device-port.ts'
